@@ -11,7 +11,7 @@ from api.service.corrector import Corrector
 from api.telemetry.recorder import RequestRecorder
 from scheduler.accounts import Account
 from scheduler.settings import Settings
-from worker.queue.protocol import ApiMailbox
+from worker.queue.api_mailbox import ApiMailbox
 
 if TYPE_CHECKING:
     from worker.queue.observing import Observer

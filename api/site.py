@@ -23,8 +23,8 @@ from api.streams import routes as streams
 from api.telemetry.recorder import RequestRecorder
 from api.tracing import plugin as tracing
 from scheduler.settings import Settings
+from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.observing import Observer
-from worker.queue.protocol import ApiMailbox
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (

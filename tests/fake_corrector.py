@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,13 +12,11 @@ from typing import Any
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
-from api.grammar.correction import Correction
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.http.app import Api
-from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -43,6 +42,7 @@ class FakeCorrector(Corrector):
     ask = None
 
     def __init__(self) -> None:
+        self.call = asyncio.Runner().run
         self.jobs: list[Asked] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
@@ -54,23 +54,20 @@ class FakeCorrector(Corrector):
     def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
-    def enqueue(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
+    def make_ready(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
         self.jobs.append(Asked(exchange, content))
-        if self.error:
-            raise self.error
         exchange.requests = tuple(requests)
 
-    def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    async def enqueue(self, exchange: Exchange) -> None:
+        if self.error:
+            raise self.error
+
+    async def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
         output = self._tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
         ids = [request.request_id for request in exchange.requests] if job_ids is None else job_ids
         times = Timings(0.0012, 0.0034, 0.0056)
-        completions = [Completion(job_id, FinishReason.STOP, tuple(output), times) for job_id in ids]
-        exchange.note_answers(completions)
-        return completions
-
-    async def correct_soon(self, exchange: Exchange, body: CorrectionBody, _: object) -> Correction:
-        return self.correct(exchange, body)
+        return [Completion(job_id, FinishReason.STOP, tuple(output), times) for job_id in ids]
 
     def abandon(self, wanted: Submission) -> None: ...
 

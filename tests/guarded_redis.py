@@ -13,8 +13,7 @@ from redis.exceptions import RedisError
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
-from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
-from worker.queue.api_end import RedisApiMailbox
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, eventually
 from worker.queue.protocol import MailboxLimits
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
@@ -75,7 +74,7 @@ class GuardedHouse(RedisHouse):
         super().__init__(lambda: server.client("api"))
         self._server = server
 
-    def api(self, limits: MailboxLimits | None = None) -> RedisApiMailbox:
+    def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
         return super().api(limits)
 
     def worker(self, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> WorkerMailbox:

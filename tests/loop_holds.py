@@ -6,12 +6,11 @@ on the machine changes little. The queue answers at once, each sentence with an 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from threading import Event
+from collections.abc import Callable
 
 from werkzeug.test import EnvironBuilder
 
@@ -25,8 +24,9 @@ from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
+from worker.queue.api_end import RedisApiMailbox
+from worker.queue.connection import Address
 from worker.queue.protocol import MailboxStatus, Submission
-from worker.queue.waiters import WaitingMailbox
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
@@ -34,37 +34,31 @@ _NUM_ROUNDS = 3
 _NUM_EDITS = 20  # more than an output of 64 tokens may hold
 
 
-class MailboxAtOnce(WaitingMailbox):
-    """Puts 'went' for every third word of each sentence."""
+class MailboxAtOnce(RedisApiMailbox):
+    """Puts 'went' for every third word of each sentence.
+
+    All but the last token is there at once. To wait for more is a pause, after which all answers are there.
+    """
 
     def __init__(self, pause: Pause) -> None:
-        super().__init__()
+        super().__init__(Address("redis://nowhere"))
+        self.call = asyncio.Runner().run
         edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause
 
-    def enqueue(self, wanted: Submission) -> None:
+    def known_refusal(self, client: str = "") -> None: ...
+
+    async def enqueue(self, wanted: Submission) -> None:
         self._waiters.add(wanted)
         wanted.accepted_s = 1.0
-
-    @contextmanager
-    def waiting(self, wanted: Submission, job_ids: Sequence[str]) -> Iterator[Event]:
-        """All but the last token is there at once. To wait for more is a pause, after which all answers are there."""
-
-        def answer(timeout_s: float) -> bool:
-            self._pause()
-            for each in job_ids:
-                times = Timings(0.001, 0.002, 0.003)
-                self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, times))
-            return True
-
-        for each in job_ids:
+        for each in wanted.outcomes:
             self._waiters.hear(Progress(each, self._output[:-1]))
-        with super().waiting(wanted, job_ids) as news:
-            news.wait = answer
-            yield news
 
-    def abandon(self, wanted: Submission, *_: object) -> None: ...
+    async def _until(self, news: asyncio.Future[None], wanted: Submission) -> None:
+        self._pause()
+        for each in wanted.outcomes:
+            self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, Timings(0.001, 0.002, 0.003)))
 
     def status(self) -> MailboxStatus:
         return MailboxStatus(True, 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,10 +25,11 @@ from scheduler.messages import (
 )
 from tests.pace import patient
 from worker.queue.api_end import RedisApiMailbox
-from worker.queue.connection import RedisConnection, script
+from worker.queue.api_loop import LAST_CALLS_S
+from worker.queue.connection import RedisConnection, Where, script
 from worker.queue.heartbeat import Heartbeat
 from worker.queue.observing import Found
-from worker.queue.protocol import ApiMailbox, CancelResult, MailboxLimits, Submission, WorkerReport
+from worker.queue.protocol import CancelResult, MailboxLimits, Submission, WorkerReport
 from worker.queue.redis_observer import RedisObserver
 from worker.queue.worker_end import WorkerMailbox
 
@@ -49,19 +52,46 @@ def a_bare_submission(requests: Sequence[CorrectionRequest], within_s: float | N
     return Submission(name, "", "fingerprint", requests=tuple(requests), within_s=within_s)
 
 
-def waiting(wanted: Submission, timeout_s: float, has_left: Callable[[], bool] | None = None) -> Submission:
-    """Whose client waits so long from now on."""
-    wanted.allowed_s, wanted.until_s, wanted.has_left = timeout_s, time.monotonic() + timeout_s, has_left
+def waiting(wanted: Submission, timeout_s: float, has_left: bool = False) -> Submission:
+    """Whose client waits so long from now on, or has left."""
+    wanted.allowed_s, wanted.until_s = timeout_s, time.monotonic() + timeout_s
+    if has_left:
+        wanted.when_left = lambda call: call and call()
     return wanted
 
 
-class SubmittingMailbox(RedisApiMailbox):
-    """Lets a test submit jobs under ids that may be known already: so each call waits until they are accepted.
+def loop_in_a_thread() -> asyncio.AbstractEventLoop:
+    """An event loop, as a server has one; it ends with the process, or when it is stopped."""
+    loop = asyncio.new_event_loop()
 
-    Looks at all of Redis, too.
+    def run() -> None:
+        loop.run_forever()
+        loop.close()
+
+    threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
+    return loop
+
+
+class SubmittingMailbox:
+    """A mailbox in an event loop of its own, called by the thread of a test, which may submit ids that are known.
+
+    So each call waits until they are accepted. Looks at all of Redis, too.
     """
 
     sends_plain = False  # ids that come for the first time: new ones, as most requests have, with a deadline
+
+    def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
+        self.loop = loop_in_a_thread()
+        self.own = RedisApiMailbox(where, limits)
+        self.ask, self.status, self.cancel_all = self.own.ask, self.own.status, self.own.cancel_all
+        self.known_refusal = self.own.known_refusal
+        self._in_loop(self.own.begin)
+
+    def _in_loop(self, call: Callable[..., object], *arguments: object) -> None:
+        async def run() -> None:
+            call(*arguments)
+
+        asyncio.run_coroutine_threadsafe(run(), self.loop).result()
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Submission:
         return self.submit_all((request,), within_s)
@@ -74,6 +104,14 @@ class SubmittingMailbox(RedisApiMailbox):
         self._wait_until_accepted(wanted)
         return wanted
 
+    def enqueue(self, *wanted: Submission) -> None:
+        """All of them at the same time."""
+
+        async def enqueue() -> None:
+            await asyncio.gather(*map(self.own.enqueue, wanted))
+
+        self.own.call(enqueue())
+
     def _wait_until_accepted(self, wanted: Submission) -> None:
         """Raises its refusal."""
         eventually(lambda: wanted.run_id or any(wanted.outcomes.values()))
@@ -83,18 +121,24 @@ class SubmittingMailbox(RedisApiMailbox):
     def submit_recorded(
         self, record: Submission, requests: Sequence[CorrectionRequest], within_s: float | None = None
     ) -> Submission:
-        """As the API does it: without a key its ids are new."""
-        wanted = replace(record, requests=tuple(requests), within_s=within_s, may_be_known=bool(record.key))
-        self.enqueue(wanted)
+        """As the API does it."""
+        self.enqueue(wanted := self.recorded(record, requests, within_s))
         return wanted
+
+    def recorded(
+        self, record: Submission, requests: Sequence[CorrectionRequest], within_s: float | None = None
+    ) -> Submission:
+        """Without a key its ids are new."""
+        return replace(record, requests=tuple(requests), within_s=within_s, may_be_known=bool(record.key))
 
     def wait(self, wanted: Submission, timeout_s: float = patient(20)) -> Completion:
         return self.wait_all(wanted, timeout_s)[0]
 
-    def wait_all(
-        self, wanted: Submission, timeout_s: float = patient(20), has_left: Callable[[], bool] | None = None
-    ) -> list:
-        return super().wait_all(waiting(wanted, timeout_s, has_left))
+    def wait_all(self, wanted: Submission, timeout_s: float = patient(20), has_left: bool = False) -> list[Completion]:
+        return self.own.call(self.own.wait(waiting(wanted, timeout_s, has_left)))
+
+    def abandon(self, wanted: Submission) -> None:
+        self._in_loop(self.own.abandon, waiting(wanted, patient(20)))
 
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]
@@ -104,6 +148,10 @@ class SubmittingMailbox(RedisApiMailbox):
 
     def find(self, request_id: str) -> Found | None:
         return RedisObserver(self.ask).find(request_id)
+
+    def close(self) -> None:
+        self._in_loop(self.own.close)
+        self.loop.call_soon_threadsafe(self.loop.call_later, 2 * LAST_CALLS_S, self.loop.stop)
 
 
 def ids_of(inbox: Inbox) -> list[str]:
@@ -171,7 +219,7 @@ class RedisHouse:
         self.connect = connect
         self._kind = kind
         self.sends_plain = False
-        self.mailboxes: list[ApiMailbox | WorkerMailbox] = []
+        self.mailboxes: list[SubmittingMailbox | WorkerMailbox] = []
 
     def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
         self.mailboxes.append(mailbox := SubmittingMailbox(self.connect(), limits))

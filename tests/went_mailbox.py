@@ -36,12 +36,12 @@ class WentMailbox(FakeMailbox):
     def known_refusal(self, client: str = "") -> QueueFull | None:
         return self.refusal
 
-    def enqueue(self, wanted: Submission) -> None:
+    async def enqueue(self, wanted: Submission) -> None:
         self.records.append(wanted)
         self.batches.append(len(wanted.requests))
-        super().enqueue(wanted)
+        await super().enqueue(wanted)
 
-    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         if self.error:
             raise self.error
         times, ids = Timings(0.001, 0.002, 0.003), [request.request_id for request in wanted.requests]

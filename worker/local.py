@@ -6,12 +6,12 @@ engine is the queue: sentences run in the order of their arrival. What needs Red
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import threading
 import time
 from collections import Counter
-from collections.abc import Generator, Sequence
-from concurrent.futures import CancelledError, ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from typing import NoReturn
 
@@ -28,11 +28,10 @@ from scheduler.errors import (
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from worker.engine import Engine
 from worker.queue import admission
-from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission
-from worker.queue.waiters import completion_of
+from worker.queue.api_mailbox import ApiMailbox, State, check, completion_of
+from worker.queue.protocol import MailboxStatus, Submission
 
 logger = logging.getLogger(__name__)
-MOST_WAITING = 192  # the server has 256 threads that may wait: refusals find a free one
 _NO_QUEUE = (
     "This server runs without a queue, so it keeps no request for later: it takes no `Prefer: respond-async` and no "
     "Idempotency-Key, and finds no request again. Set MINISERVE_MODE (--mode) to continuous or static for that."
@@ -40,42 +39,39 @@ _NO_QUEUE = (
 
 
 class LocalEngines(ApiMailbox):
-    """Keeps the protocols of ApiMailbox and Observer. Used from many threads."""
+    """Keeps the protocol of Observer, too."""
 
-    def __init__(self, engines: Sequence[Engine], max_waiting: int = MOST_WAITING) -> None:
-        self._max_waiting = min(max_waiting, MOST_WAITING)
+    def __init__(self, engines: Sequence[Engine], max_waiting: int) -> None:
+        super().__init__()
+        self._max_waiting = max_waiting
         self._engines = tuple(engines)
         self._pool = ThreadPoolExecutor(len(engines), "model")
         self._free: SimpleQueue[Engine] = SimpleQueue()  # never empty for a thread of the pool
         for engine in engines:
             self._free.put(engine)
         self._is_closed = False
-        self._lock = threading.Lock()  # of all below
         self._counts: Counter[str] = Counter()
         self._num_open = self._reserved_tokens = 0  # of sentences that wait or run
         self._used: dict[str, list[float]] = {}  # by client with a limited key: until when what it used lasts
-        self._busy_s = 0.0
+        self._busy_s = 0.0  # with what is done
 
     @property
     def _num_waiting(self) -> int:
         return max(0, self._num_open - len(self._engines))
 
-    def enqueue(self, wanted: Submission) -> None:
-        """Admit it: `wait_all` and `follow` run it. Raises NeedsAQueue, QueueFull, RateLimited, ShuttingDown."""
+    async def enqueue(self, wanted: Submission) -> None:
+        """Admit it: `wait` and `follow` run it."""
         if wanted.is_kept:
             raise NeedsAQueue(_NO_QUEUE)
         if self._is_closed:
             raise admission.shutting_down()
-        with self._lock:
-            if (num_waiting := self._num_waiting) >= self._max_waiting:
-                self._counts.update(refused_full=1, refused_sentences=len(wanted.requests))
-                rate = len(self._engines) * self._counts["done"] / self._busy_s if self._busy_s else 0.0
-                seconds = admission.retry_after_s(num_waiting, rate)
-                raise QueueFull(
-                    f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds
-                )
-            if wanted.limits:
-                self._charge(wanted)
+        if (num_waiting := self._num_waiting) >= self._max_waiting:
+            self._counts.update(refused_full=1, refused_sentences=len(wanted.requests))
+            rate = len(self._engines) * self._counts["done"] / self._busy_s if self._busy_s else 0.0
+            seconds = admission.retry_after_s(num_waiting, rate)
+            raise QueueFull(f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds)
+        if wanted.limits:
+            self._charge(wanted)
         wanted.accepted_s = time.perf_counter()
 
     def _charge(self, wanted: Submission) -> None:
@@ -92,27 +88,27 @@ class LocalEngines(ApiMailbox):
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
         self._used[wanted.client] = untils
 
-    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         asked = [each for each in wanted.requests if job_ids is None or each.request_id in job_ids]
-        return [self._run(wanted, request) for request in asked]
+        return [await self._run(wanted, request) for request in asked]
 
-    def follow(self, wanted: Submission) -> Generator[Sequence[Completion | tuple[int, ...]]]:
+    async def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
         """Yield after each sentence, with no engine held: a client may read slowly."""
-        outputs: list[Completion | tuple[int, ...]] = [()] * len(wanted.requests)
+        outputs: list[State] = [()] * len(wanted.requests)
         for at, request in enumerate(wanted.requests):
-            outputs[at] = self._run(wanted, request)
+            outputs[at] = await self._run(wanted, request)
             yield tuple(outputs)
 
-    def _run(self, wanted: Submission, request: CorrectionRequest) -> Completion:
+    async def _run(self, wanted: Submission, request: CorrectionRequest) -> Completion:
         """Wait for the turn and the end. Raises DeadlineExceeded, Cancelled, RequestFailed, ShuttingDown."""
         ends = {"failed": 1}
-        with self._lock:
-            self._counts["accepted"] += 1
-            self._num_open += 1
-            self._reserved_tokens += request.reserved_tokens
+        self._counts["accepted"] += 1
+        self._num_open += 1
+        self._reserved_tokens += request.reserved_tokens
         try:
-            completion = self._in_turn(wanted, request)
+            completion = await self._in_turn(wanted, request)
             ends = {"done": 1, "done_length": int(completion.finish_reason is FinishReason.LENGTH)}
+            self._busy_s += completion.timings.prefill_s + completion.timings.decode_s
             return completion
         except DeadlineExceeded:
             ends = {"expired": 1}
@@ -121,34 +117,30 @@ class LocalEngines(ApiMailbox):
             ends = {"cancelled": 1}
             raise
         finally:
-            with self._lock:
-                self._counts.update(ends)
-                self._num_open -= 1
-                self._reserved_tokens -= request.reserved_tokens
+            self._counts.update(ends)
+            self._num_open -= 1
+            self._reserved_tokens -= request.reserved_tokens
 
-    def _in_turn(self, wanted: Submission, request: CorrectionRequest) -> Completion:
+    async def _in_turn(self, wanted: Submission, request: CorrectionRequest) -> Completion:
+        if self._is_closed:
+            raise admission.shutting_down()
+        job = self._loop.run_in_executor(self._pool, self._compute, wanted, request, time.monotonic())
         try:
-            job = self._pool.submit(self._compute, wanted, request, time.monotonic())
-        except RuntimeError as error:  # the pool is shut down
+            return completion_of(await self._until(asyncio.shield(job), wanted))
+        except asyncio.CancelledError as error:  # by `close`
             raise admission.shutting_down() from error
-        try:
-            return completion_of(job.result(wanted.left_s()))
-        except TimeoutError as error:  # one that runs ends itself within an iteration
-            job.cancel()
-            raise admission.expired() from error
-        except CancelledError as error:
-            raise admission.shutting_down() from error
+        finally:
+            job.cancel()  # one that runs ends itself within an iteration
 
     def _compute(self, wanted: Submission, request: CorrectionRequest, arrived_s: float) -> Completion:
-        """Run in a thread of the pool. The engine itself ends what is late."""
+        """Run in a thread of the pool."""
         engine, began_s = self._free.get(), time.monotonic()
         try:
             ended = engine.accept(Delivery(request, 1, began_s - arrived_s, wanted.left_s()))
             while ended is None:
                 if self._is_closed:
                     raise admission.shutting_down()
-                if wanted.has_left is not None and wanted.has_left():
-                    raise Cancelled("The client left before the answer was there.")
+                check(wanted)
                 ended = next(iter(engine.step()), None)
             return ended
         except ServingError:
@@ -158,8 +150,6 @@ class LocalEngines(ApiMailbox):
             raise RequestFailed("The model failed to run the request; the log says why.") from error
         finally:
             engine.drop_all()  # what was given up
-            with self._lock:
-                self._busy_s += time.monotonic() - began_s
             self._free.put(engine)
 
     def status(self) -> MailboxStatus:
@@ -170,18 +160,17 @@ class LocalEngines(ApiMailbox):
         totals = Counter[str]()
         for engine in self._engines:
             totals.update(engine.observations.totals())
-        with self._lock:
-            return Observed(
-                now=Moment(time.monotonic(), done=self._counts["done"]),
-                workers=tuple(_facts(f"model-{at}", engine) for at, engine in enumerate(self._engines)),
-                num_api_replicas=1,
-                counts=dict(self._counts),
-                totals=totals,
-                queue_depth=self._num_waiting,
-                num_waiting=self._num_waiting,
-                num_running=self._num_open - self._num_waiting,
-                reserved_tokens=self._reserved_tokens,
-            )
+        return Observed(
+            now=Moment(time.monotonic(), done=self._counts["done"]),
+            workers=tuple(_facts(f"model-{at}", engine) for at, engine in enumerate(self._engines)),
+            num_api_replicas=1,
+            counts=dict(self._counts),
+            totals=totals,
+            queue_depth=self._num_waiting,
+            num_waiting=self._num_waiting,
+            num_running=self._num_open - self._num_waiting,
+            reserved_tokens=self._reserved_tokens,
+        )
 
     def news(self, since: str) -> tuple[list[str], str]:
         return [], since

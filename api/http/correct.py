@@ -28,7 +28,7 @@ class CorrectionEndpoint:
     def __init__(self, services: Services) -> None:
         self._services = services
         self._corrector, self._queue = services.corrector, services.queue
-        self.max_body_bytes, self._has_queue = services.settings.max_body_bytes, services.settings.uses_queue
+        self.max_body_bytes = services.settings.max_body_bytes
         self._addresses = ClientAddresses(services.settings.trusted_proxies)
         # Plug-ins add to these.
         self.ways: list[Way] = []  # to answer other than by JSON to a client that waits; the first reply counts
@@ -39,7 +39,7 @@ class CorrectionEndpoint:
     def is_plain(self, environ: Environ) -> bool:
         """Whether the event loop can answer it."""
         is_json = EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
-        return self._has_queue and is_json and environ.keys().isdisjoint(self.flask_headers)
+        return is_json and environ.keys().isdisjoint(self.flask_headers)
 
     def refusal_of_head(self, exchange: Exchange, environ: Environ) -> Reply | None:
         """The reply to a plain request that is refused by its head; else `answer` is next."""
@@ -59,7 +59,7 @@ class CorrectionEndpoint:
             request_input.check_media_type(environ)
             body = parse_body(raw)
             self.note_wishes(exchange, environ, body)
-            correction = await self._corrector.correct_soon(exchange, body, request.when_left)
+            correction = await self._corrector.correct_soon(exchange, body)
             self.note_answer(exchange, correction)
             reply = text_reply(correction_text(correction, exchange.request_id))
         except Exception as error:
@@ -112,7 +112,7 @@ class CorrectionEndpoint:
         return next(filter(None, (way(exchange, environ, body) for way in self.ways)), None)
 
     def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
-        exchange.has_left = request_input.hang_up_detector(environ)
+        exchange.when_left = request_input.when_left(environ)
         exchange.allowed_s = request_input.deadline_s(environ)
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:

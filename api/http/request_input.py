@@ -14,6 +14,7 @@ from typing import Any
 
 from scheduler.accounts import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
+from worker.queue.protocol import WhenLeft
 
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
@@ -152,6 +153,12 @@ def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
     """Returns a check whether the client has left; None where no server gives us its connection."""
     request = environ.get("miniserve.request")
     return None if request is None else request.has_left
+
+
+def when_left(environ: Mapping[str, Any]) -> WhenLeft | None:
+    """How to hear that the client leaves; None as above."""
+    request = environ.get("miniserve.request")
+    return None if request is None else request.when_left
 
 
 def declared_length(environ: Mapping[str, Any]) -> int | None:

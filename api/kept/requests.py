@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from api.grammar.correction import Correction
@@ -18,9 +17,8 @@ from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
-from worker.queue.observing import Found, FoundJob
+from worker.queue.observing import Found
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
-from worker.queue.waiters import completion_of
 
 
 class KeptRequests:
@@ -34,13 +32,11 @@ class KeptRequests:
         exchange.limit_wait(KEPT_TTL_S)
         exchange.manner = ReplyMode.ASYNC
         drafts = batch.drafts_of(self._corrector, body)
-        batch.submit_drafts(self._corrector, exchange, drafts, batch.content_of(body, drafts))
-        if exchange.is_joined:
-            return self.find(exchange.request_id, exchange)
-        if exchange.requests:
-            return Phase.QUEUED
-        # No sentence of any text can be read.
-        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, (), list))
+        batch.make_ready(self._corrector, exchange, drafts, batch.content_of(body, drafts))
+        if not exchange.requests:  # no sentence of any text can be read
+            return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ()))
+        self._queue.call(batch.enqueue(self._queue, exchange))
+        return self.find(exchange.request_id, exchange) if exchange.is_joined else Phase.QUEUED
 
     def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
@@ -53,8 +49,9 @@ class KeptRequests:
         drafts = batch.drafts_of(self._corrector, body)
         if sum(map(batch.num_sentences_of, drafts)) != len(found.jobs):
             raise NotFound("The request was taken by another version of this server; send it again.")
-        completions = partial(_completions, exchange)
-        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, found.jobs, completions))
+        ends = [job.state for job in found.jobs if not isinstance(job.state, Phase)]  # all
+        exchange.note_times([end for end in ends if isinstance(end, Completion)])
+        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ends))
 
     def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet. Raises NotFound, NotReady."""
@@ -95,13 +92,6 @@ def body_of(exchange: Exchange, content: Mapping[str, Any]) -> CorrectionBody | 
         return CorrectionBody(sentence=content["sentence"], learner_id=None, min_confidence=min_confidence)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
     return BatchBody(sentences=texts, learner_id=None, min_confidence=min_confidence)
-
-
-def _completions(exchange: Exchange, jobs: Sequence[FoundJob]) -> list[Completion]:
-    """Raises the error of a job that has failed. All have ended."""
-    completions = [completion_of(job.state) for job in jobs if not isinstance(job.state, Phase)]
-    exchange.note_times(completions)
-    return completions
 
 
 def _refusal_of(document: dict[str, Any]) -> ServingError:

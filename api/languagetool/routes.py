@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import re
 import secrets
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -32,7 +31,6 @@ from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
-from worker.queue.waiters import Patience
 
 Sentence = tuple[int, str, TextDraft | ServingError]  # where it begins in the plain text
 _FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
@@ -70,7 +68,7 @@ def add(app: Api, services: Services) -> None:
         answer = Answer(form.document(), form)
         exchange.is_read = True
         if answer.is_english and form.mode != "textLevelOnly":
-            exchange.has_left = request_input.hang_up_detector(environ)
+            exchange.when_left = request_input.when_left(environ)
             exchange.allowed_s = request_input.deadline_s(environ)
             exchange.limit_wait(services.settings.request_timeout_s)
             _check(services, exchange, answer)
@@ -134,7 +132,7 @@ def _outcomes(corrector: Corrector, exchange: Exchange, batch: list[Sentence], i
             retry_after_s = getattr(error, "retry_after_s", math.inf)
             if is_first or retry_after_s >= exchange.left_s():
                 return [error] * len(batch)  # the answer has what was checked before
-            Patience(exchange).wait(threading.Event(), retry_after_s)
+            corrector.mailbox.call(corrector.mailbox.pause(exchange, retry_after_s))
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:

@@ -76,7 +76,7 @@ class Serving:
         self._loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):  # the last by gunicorn, for Ctrl-C
             self._loop.add_signal_handler(number, self._stop_once)
-        self._api.services.queue.begin(self._loop)
+        self._api.services.queue.begin()
         threading.Thread(target=self._readiness.watch, daemon=True).start()
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)

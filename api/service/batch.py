@@ -5,10 +5,10 @@ A request that is kept may be of one text, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count, islice
-from typing import Any, TypeVar
+from typing import Any
 
 from api.grammar.correction import Correction
 from api.grammar.drafts import TextDraft
@@ -18,12 +18,13 @@ from api.service.body import CorrectionBody, RequestOptions, check_sentence, mem
 from api.service.corrector import Corrector, options_of, text_of
 from api.service.exchange import Exchange
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
-from scheduler.messages import MAX_SENTENCES, Completion, CorrectionRequest
+from scheduler.messages import MAX_SENTENCES, CorrectionRequest
+from worker.queue.api_mailbox import ApiMailbox, completion_of
+from worker.queue.protocol import Outcome
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
 Content = dict[str, Any]
-Part = TypeVar("Part")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,21 +63,31 @@ def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> 
 
 def correct_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> BatchOutcome:
     """As `correct_batch`; the wait has begun."""
-    submit_drafts(corrector, exchange, drafts, content)
+    make_ready(corrector, exchange, drafts, content)
+    sizes = list(filter(None, map(num_sentences_of, drafts)))
+    return list(outcomes_of(corrector, drafts, corrector.mailbox.call(_ends(corrector.mailbox, exchange, sizes))))
 
-    def complete(requests: Sequence[CorrectionRequest]) -> list[Completion]:
-        return corrector.wait(exchange, [request.request_id for request in requests]) if requests else []
 
-    outcomes: list[Correction | ServingError] = []
+async def _ends(mailbox: ApiMailbox, exchange: Exchange, sizes: Sequence[int]) -> list[Outcome]:
+    """What becomes of each sentence, of texts of so many. Raises what concerns all texts."""
+    ends: list[Outcome] = []
+    if not exchange.requests:
+        return ends
+    await enqueue(mailbox, exchange)
+    job_ids = iter([request.request_id for request in exchange.requests])
     try:
-        for outcome in outcomes_of(corrector, drafts, exchange.requests, complete):
-            if isinstance(outcome, ServingError) and _concerns_all(exchange, outcome):
-                raise outcome
-            outcomes.append(outcome)
-    except BaseException:
-        corrector.mailbox.abandon(exchange)
-        raise
-    return outcomes
+        for size in sizes:
+            try:
+                completions = await mailbox.wait(exchange, list(islice(job_ids, size)))
+                exchange.note_answers(completions)
+                ends += completions
+            except ServingError as error:
+                if _concerns_all(exchange, error):
+                    raise
+                ends += [error] * size
+    finally:
+        mailbox.abandon(exchange)
+    return ends
 
 
 def drafts_of(corrector: Corrector, body: CorrectionBody | BatchBody) -> list[TextDraft | ServingError]:
@@ -118,16 +129,21 @@ def content_of(body: CorrectionBody | BatchBody, drafts: Drafts) -> Content:
     return {"items": items} | options_of(body)
 
 
-def submit_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> None:
-    """Give the sentences of all texts to the queue."""
+def make_ready(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> None:
+    """The sentences of all texts are then to be enqueued."""
     requests: list[CorrectionRequest] = []
     for number, draft in enumerate(drafts, start=1):
         answer_id = exchange.request_id if "sentence" in content else f"{exchange.request_id}-{number}"
         if isinstance(draft, TextDraft):
             requests += corrector.requests_of(draft, answer_id)
+    if requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
+        corrector.make_ready(exchange, content, requests)
+
+
+async def enqueue(mailbox: ApiMailbox, exchange: Exchange) -> None:
+    """Give the sentences of all texts to the queue."""
     try:
-        if requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
-            corrector.enqueue(exchange, content, requests)
+        await mailbox.enqueue(exchange)
     except InvalidRequest as error:
         raise InvalidRequest("sentences", str(error)) from None
 
@@ -144,19 +160,15 @@ def outcome_of(
     return found[0]
 
 
-def outcomes_of(
-    corrector: Corrector,
-    drafts: Drafts,
-    parts: Iterable[Part],
-    complete: Callable[[Sequence[Part]], Sequence[Completion]],
-) -> Iterator[Correction | ServingError]:
-    """One for each text. There is one part for each sentence; `complete` turns those of a text into completions."""
-    rest = iter(parts)
+def outcomes_of(corrector: Corrector, drafts: Drafts, ends: Iterable[Outcome]) -> Iterator[Correction | ServingError]:
+    """One for each text. `ends`: what became of each sentence, in order."""
+    rest = iter(ends)
     for draft in corrector.pipeline.in_steps(drafts):
+        if isinstance(draft, ServingError):
+            yield draft
+            continue
         try:
-            if isinstance(draft, ServingError):
-                raise draft
-            yield corrector.conclude(draft, complete(tuple(islice(rest, len(draft.sentences)))))
+            yield corrector.conclude(draft, list(map(completion_of, list(islice(rest, len(draft.sentences))))))
         except ServingError as error:
             yield error
 
@@ -167,7 +179,7 @@ def _concerns_all(exchange: Exchange, error: ServingError) -> bool:
         return True
     if isinstance(error, (Overloaded, DeadlineExceeded)) and not exchange.accepted_s:
         return True  # the refusal of a single sentence comes while it is waited for
-    return exchange.has_left is not None and exchange.has_left()
+    return exchange.has_left
 
 
 def _too_much(found: str) -> InvalidRequest:

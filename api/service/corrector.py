@@ -9,7 +9,6 @@ import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 from api.grammar.correction import Correction
@@ -20,13 +19,13 @@ from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.queue.protocol import ApiMailbox, WhenLeft
+from worker.queue.api_mailbox import ApiMailbox
 
 _SHORT = 600  # characters: read, and answered, within a millisecond
 
 
 class Corrector:
-    """Corrects by way of a mailbox. Threads call what has no `async`, the event loop what has."""
+    """Corrects by way of a mailbox. Threads call `correct`, the event loop `correct_soon`."""
 
     def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
@@ -36,32 +35,31 @@ class Corrector:
     def correct(self, exchange: Exchange, body: CorrectionBody) -> Correction:
         """Wait for the answer. Raises a ServingError."""
         exchange.limit_wait(self.timeout_s)
-        draft = self.submit(exchange, body)
-        return self.conclude(draft, self.wait(exchange) if draft.sentences else ())
+        draft = self.prepare(exchange, body)
+        return self.conclude(draft, self.mailbox.call(self._answers(exchange)))
 
-    async def correct_soon(self, exchange: Exchange, body: CorrectionBody, when_left: WhenLeft) -> Correction:
-        """As `correct`, from the event loop."""
+    async def correct_soon(self, exchange: Exchange, body: CorrectionBody) -> Correction:
+        """As `correct`. A long text is read in a thread."""
         exchange.limit_wait(self.timeout_s)
-        is_short = len(body.sentence) <= _SHORT
-        read = partial(self.pipeline.prepare_text, body.sentence, body.min_confidence)
-        draft = read() if is_short else await asyncio.to_thread(read)
-        completions: Sequence[Completion] = ()
-        if draft.sentences:
-            requests = self.requests_of(draft, exchange.request_id)
-            self._make_ready(exchange, text_of(body), requests)
-            await self.mailbox.enqueue_soon(exchange)
-            completions = await self.mailbox.wait_all_soon(exchange, when_left)
-            exchange.note_answers(completions)
-        if is_short:
-            return self.conclude(draft, completions)
-        return await asyncio.to_thread(self.conclude, draft, completions)
+        if len(body.sentence) <= _SHORT:
+            draft = self.prepare(exchange, body)
+            return self.conclude(draft, await self._answers(exchange))
+        draft = await asyncio.to_thread(self.prepare, exchange, body)
+        return await asyncio.to_thread(self.conclude, draft, await self._answers(exchange))
 
-    def submit(self, exchange: Exchange, body: CorrectionBody) -> TextDraft:
-        """Give the sentences that can be read to the queue. Its refusal comes from here or from the wait."""
+    async def _answers(self, exchange: Exchange) -> Sequence[Completion]:
+        if not exchange.requests:
+            return ()
+        await self.mailbox.enqueue(exchange)
+        completions = await self.mailbox.wait(exchange)
+        exchange.note_answers(completions)
+        return completions
+
+    def prepare(self, exchange: Exchange, body: CorrectionBody) -> TextDraft:
+        """Read the text. Its sentences are then to be enqueued."""
         draft = self.pipeline.prepare_text(body.sentence, body.min_confidence)
         if draft.sentences:
-            requests = self.requests_of(draft, exchange.request_id)
-            self.enqueue(exchange, text_of(body), requests)
+            self.make_ready(exchange, text_of(body), self.requests_of(draft, exchange.request_id))
         return draft
 
     def requests_of(self, draft: TextDraft, answer_id: str) -> list[CorrectionRequest]:
@@ -78,24 +76,14 @@ class Corrector:
             for place, sentence in enumerate(draft.sentences, start=1)
         ]
 
-    def enqueue(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
+    def make_ready(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
         """`content`: what any replica needs to give the answer later (api/kept/requests.py)."""
-        self._make_ready(exchange, content, requests)
-        self.mailbox.enqueue(exchange)
-
-    def _make_ready(self, exchange: Exchange, content: dict[str, Any], requests: Sequence[CorrectionRequest]) -> None:
         exchange.tokenizer_fingerprint = self.pipeline.tokenizer_fingerprint
         note_content(exchange, content)
         exchange.requests, exchange.within_s = tuple(requests), exchange.left_s()
         exchange.may_be_known = bool(exchange.key)
         exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
         exchange.sent_s = time.perf_counter()
-
-    def wait(self, exchange: Exchange, job_ids: Sequence[str] | None = None) -> list[Completion]:
-        """Wait for the answers to all of it, or to these of its jobs."""
-        completions = self.mailbox.wait_all(exchange, job_ids)
-        exchange.note_answers(completions)
-        return completions
 
     def conclude(self, draft: TextDraft, completions: Sequence[Completion]) -> Correction:
         """The answer for a text, whichever way it goes out."""

@@ -23,8 +23,8 @@ from api.service.corrector import Corrector
 from api.service.exchange import Exchange
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
+from worker.queue.api_mailbox import HEARTBEAT_S, State
 from worker.queue.protocol import ReplyMode
-from worker.queue.waiters import HEARTBEAT_S
 
 _COMMENT = b": nothing new\n\n"
 
@@ -68,10 +68,11 @@ def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Ge
     """
     exchange.limit_wait(corrector.timeout_s)
     exchange.manner = ReplyMode.FOLLOW
-    draft, completions = corrector.submit(exchange, body), []
+    draft, completions = corrector.prepare(exchange, body), []
     if draft.sentences:
         stream, sent_s = EditStream(corrector.pipeline, draft), -inf
-        with closing(corrector.mailbox.follow(exchange)) as states:
+        corrector.mailbox.call(corrector.mailbox.enqueue(exchange))
+        with closing(corrector.mailbox.states(exchange)) as states:
             for outputs in states:
                 edits = stream.new_edits(outputs)
                 if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
@@ -89,10 +90,10 @@ class EditStream:
         self._pipeline = pipeline
         self._reading = draft.reading
         self._sentences = draft.sentences
-        self._outputs: Sequence[Completion | tuple[int, ...]] = [()] * len(draft.sentences)
+        self._outputs: Sequence[State] = [()] * len(draft.sentences)
         self._num_sent = [0] * len(draft.sentences)
 
-    def new_edits(self, outputs: Sequence[Completion | tuple[int, ...]]) -> list[Edit]:
+    def new_edits(self, outputs: Sequence[State]) -> list[Edit]:
         """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
         new = []
         parts = enumerate(zip(self._sentences, outputs, self._outputs, strict=True))

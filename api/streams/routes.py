@@ -6,7 +6,6 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from api.grammar.correction import Correction
-from api.http import request_input
 from api.http.app import Api
 from api.http.incoming import Environ
 from api.http.lines import EVENT_HEADERS
@@ -30,7 +29,6 @@ def add(app: Api, services: Services) -> None:
         accept = environ.get("HTTP_ACCEPT", "")
         if not isinstance(body, CorrectionBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
-        exchange.has_left = request_input.hang_up_detector(environ)
         stream = event_stream(exchange, follow(services.corrector, exchange, body), finish)
         next(stream)  # from here on closing it abandons the request
         exchange.is_stream = True

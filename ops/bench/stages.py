@@ -27,7 +27,7 @@ _TABLE = (
     ("send", r"worker/queue/(sender|errands|api_commands|fullness|bounds|admission)|:encode_request|jobs\.py"
              r"|:Sender\.|:enqueue_|:Drafting\.|:(submission_of|note_content|options_of)$"
              r"|(Mailbox|Desk|Client|Corrector)\.(_?submit|_?requests|enqueue)"),
-    ("wake", r"worker/queue/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|\.wait_all"
+    ("wake", r"worker/queue/(listener|waiters|replies)|:decode_news|:_(Desk|ProcessClient|Wait)\.|Mailbox\.wait$"
              r"|:Listener\.|:Patience\.|Corrector\.(_answer|wait)$"),
     ("respond", r"uvicorn/protocols/.*:RequestResponseCycle\.send|:AsgiApi\._send|:BoundedConnection\.answer"
                 r"|:Connection\.(respond|start|write|_begin|_end)$|:head_of$"),

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scheduler.errors import DeadlineExceeded
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
-from worker.queue.protocol import ApiMailbox, WorkerReport
+from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, answer, eventually, take
+from worker.queue.protocol import WorkerReport
 from worker.queue.worker_end import WorkerMailbox
 
 RATE = 0.7  # reserved tokens per second
 
 
-def a_worker_with_a_rate(house: RedisHouse, api: ApiMailbox) -> WorkerMailbox:
+def a_worker_with_a_rate(house: RedisHouse, api: SubmittingMailbox) -> WorkerMailbox:
     worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=RATE))
     eventually(lambda: api.status().service_rate_tokens_per_s == RATE)
     return worker

@@ -7,18 +7,17 @@ import time
 import pytest
 
 from scheduler.errors import RateLimited
-from tests.mailbox_house import RedisHouse, a_request
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request
 from tests.recorded_requests import a_record
 from worker.queue import admission
-from worker.queue.protocol import ApiMailbox
 
 
-def submit(api: ApiMailbox, client: str, limits: str, name: str, num_jobs: int = 1) -> None:
+def submit(api: SubmittingMailbox, client: str, limits: str, name: str, num_jobs: int = 1) -> None:
     requests = [a_request(f"{name}-{number}" if num_jobs > 1 else name) for number in range(num_jobs)]
     api.submit_recorded(a_record(name, is_async=True, client=client, limits=limits), requests)
 
 
-def accepted(api: ApiMailbox, limits: str, client: str = "1", num_asked: int = 12, num_jobs: int = 1) -> int:
+def accepted(api: SubmittingMailbox, limits: str, client: str = "1", num_asked: int = 12, num_jobs: int = 1) -> int:
     done = 0
     for number in range(num_asked):
         try:

@@ -8,8 +8,8 @@ import pytest
 
 from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
-from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, unblocked
-from worker.queue.protocol import ApiMailbox, MailboxLimits
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, unblocked
+from worker.queue.protocol import MailboxLimits
 from worker.queue.worker_end import WorkerMailbox
 
 
@@ -17,7 +17,7 @@ def some(*names: str) -> list[CorrectionRequest]:
     return [a_request(name) for name in names]
 
 
-def reserved(api: ApiMailbox) -> tuple[int, int, int]:
+def reserved(api: SubmittingMailbox) -> tuple[int, int, int]:
     status = api.status()
     return status.reserved_requests, status.reserved_tokens, status.queue_depth
 
@@ -146,7 +146,7 @@ def test_a_client_that_leaves_cancels_all_that_is_left(house: RedisHouse) -> Non
     answer(worker, "b")
 
     with pytest.raises(Cancelled, match="client left"):
-        api.wait_all(wanted, has_left=lambda: True)
+        api.wait_all(wanted, has_left=True)
 
     assert _told_to_drop(worker) == {"a"}
     eventually(lambda: reserved(api) == (0, 0, 0))

@@ -100,11 +100,6 @@ def test_the_same_request_sent_twice_runs_once(house: RedisHouse) -> None:
     assert api.status().reserved_requests == 0
 
 
-def test_a_request_id_that_rq_could_not_read_is_refused(house: RedisHouse) -> None:
-    with pytest.raises(ValueError, match="request id"):
-        house.api().submit(a_request("a:b"))
-
-
 def test_delivery_stops_at_the_first_request_that_does_not_fit(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     for name, size in (("a", 10), ("b", 100), ("c", 1)):

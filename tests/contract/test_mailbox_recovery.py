@@ -6,11 +6,20 @@ import pytest
 
 from scheduler.errors import Cancelled, RequestFailed
 from scheduler.messages import FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
-from worker.queue.protocol import ApiMailbox
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    SubmittingMailbox,
+    a_request,
+    an_answer,
+    answer,
+    eventually,
+    ids_of,
+    take,
+)
 
 
-def nothing_is_reserved(api: ApiMailbox) -> bool:
+def nothing_is_reserved(api: SubmittingMailbox) -> bool:
     status = api.status()
     return (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
 
@@ -19,7 +28,7 @@ def names_of(number: int) -> list[str]:
     return [f"r{each:03}" for each in range(number)]
 
 
-def submit_and_die(house: RedisHouse, names: list[str]) -> ApiMailbox:
+def submit_and_die(house: RedisHouse, names: list[str]) -> SubmittingMailbox:
     """All of them run in one worker, which dies."""
     api, worker = house.api(), house.worker()
     api.submit_all([a_request(name) for name in names])

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from scheduler.errors import QueueFull, RateLimited
-from tests.mailbox_house import RedisHouse, a_request, answer, eventually, take
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.queue.protocol import ApiMailbox, MailboxLimits
+from worker.queue.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=32, max_tokens=100_000)
 ONE, OTHER = "1", "2"
 
 
-def fill(api: ApiMailbox, client: str, most: int = 40, prefix: str = "") -> int:
+def fill(api: SubmittingMailbox, client: str, most: int = 40, prefix: str = "") -> int:
     """Submit until a request is refused; how many were accepted."""
     for number in range(most):
         name = f"{prefix}{client}-{number}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -26,7 +25,6 @@ from tests.mailbox_house import (
 from tests.pace import patient
 from tests.recorded_requests import a_record
 from worker.queue import api_end, api_listener, api_loop
-from worker.queue.api_loop import loop_in_a_thread
 from worker.queue.connection import Command, RedisConnection
 from worker.queue.protocol import Submission
 from worker.queue.redis_py import connect
@@ -34,14 +32,6 @@ from worker.queue.redis_py import connect
 
 class Oddity(Exception):
     """Nothing that is expected."""
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> asyncio.AbstractEventLoop:
-    """Of the one mailbox of a test."""
-    loop = loop_in_a_thread()
-    monkeypatch.setattr(api_end, "loop_in_a_thread", lambda: loop)
-    return loop
 
 
 def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,49 +71,45 @@ def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monk
 
 
 def test_a_listener_outlives_whatever_its_connection_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    faults, real = iter([Oddity("in the listener")]), api_listener.pack_command
+    faults, real = iter([Oddity("in the listener")]), RedisConnection.send
 
-    def pack(command: Command) -> bytes:
+    def send(self: RedisConnection, *commands: Command) -> None:
         for fault in faults:
             raise fault
-        return real(command)
+        real(self, *commands)
 
-    monkeypatch.setattr(api_listener, "pack_command", pack)
+    monkeypatch.setattr(RedisConnection, "send", send)
 
     assert house.api().submit(a_request("a")).request_id == "a"
 
 
-def test_a_connection_is_opened_also_while_all_threads_of_the_loop_are_taken(
-    house: RedisHouse, loop: asyncio.AbstractEventLoop
-) -> None:
+def test_a_connection_is_opened_also_while_all_threads_of_the_loop_are_taken(house: RedisHouse) -> None:
     api, is_over = house.api(), threading.Event()
     for _ in range(64):
-        loop.call_soon_threadsafe(loop.run_in_executor, None, is_over.wait)
+        api.loop.call_soon_threadsafe(api.loop.run_in_executor, None, is_over.wait)
     try:
         assert eventually(lambda: api.status().redis_ok)
     finally:
         is_over.set()
 
 
-@pytest.mark.parametrize("step", [(api_listener.Listener, "_open"), (api_end.RedisApiMailbox, "_accept")])
 def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
-    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch, step: tuple[type, str]
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 60.0)
-    api, are_waiting, is_back = house.api(), threading.Semaphore(0), threading.Event()
-    real = getattr(*step)
-    monkeypatch.setattr(*step, lambda *arguments: (is_back.wait(), real(*arguments)))
-    api.begin()
+    are_waiting, is_back, real = threading.Semaphore(0), threading.Event(), RedisConnection.open
+    monkeypatch.setattr(RedisConnection, "open", lambda connection: (is_back.wait(), real(connection)))
+    api = house.api()
 
     async def enqueue(number: int) -> None:
         are_waiting.release()
-        await api.enqueue_soon(a_bare_submission([a_request(f"{number}")]))
+        await api.own.enqueue(a_bare_submission([a_request(f"{number}")]))
 
     try:
-        waits = [asyncio.run_coroutine_threadsafe(enqueue(number), loop) for number in range(64)]
+        waits = [asyncio.run_coroutine_threadsafe(enqueue(number), api.loop) for number in range(64)]
         assert all(are_waiting.acquire(timeout=patient(20)) for _ in waits)
 
-        other = asyncio.run_coroutine_threadsafe(asyncio.to_thread(lambda: "done"), loop)
+        other = asyncio.run_coroutine_threadsafe(asyncio.to_thread(lambda: "done"), api.loop)
         assert other.result(patient(10)) == "done"
     finally:
         is_back.set()
@@ -131,7 +117,7 @@ def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
 
 
 def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
-    house: RedisHouse, loop: asyncio.AbstractEventLoop, monkeypatch: pytest.MonkeyPatch
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_loop, "_MOST_AT_ONCE", 0, raising=False)
     api, is_sending, goes_on = house.api(), threading.Event(), threading.Event()
@@ -144,10 +130,10 @@ def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
         real(connection, *commands)
 
     monkeypatch.setattr(RedisConnection, "send", send)
-    wait = asyncio.run_coroutine_threadsafe(api.enqueue_soon(a_bare_submission([a_request("a")])), loop)
+    wait = asyncio.run_coroutine_threadsafe(api.own.enqueue(a_bare_submission([a_request("a")])), api.loop)
     assert is_sending.wait(patient(20))
 
-    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), loop).result(patient(10))
+    asyncio.run_coroutine_threadsafe(asyncio.sleep(0), api.loop).result(patient(10))
 
     goes_on.set()
     assert wait.result(patient(20)) is None
@@ -168,42 +154,26 @@ def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
     api.close()
 
 
-def hold_packets(api: SubmittingMailbox) -> tuple[threading.Event, list[int]]:
-    """They go out once the event is set. Their sizes in bytes."""
-    may_go, sizes, send = threading.Event(), [], api._sender._connection.send
-
-    def send_later(*commands: Command) -> None:
-        may_go.wait(30)
-        sizes.append(sum(len(pack_command(command)) for command in commands))
-        send(*commands)
-
-    api._sender._connection.send = send_later
-    return may_go, sizes
-
-
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:
-    api = house.api()
-    may_go, sizes = hold_packets(api)
+    api, sizes = house.api(), []
+    connection, send = api.own._sender._connection, api.own._sender._connection.send
+    connection.send = lambda *commands: (sizes.append(sum(map(len, map(pack_command, commands)))), send(*commands))
     records = [replace(a_record(f"r{number}", is_async=True), document="x" * 40_000) for number in range(40)]
-    with ThreadPoolExecutor(40) as pool:
-        for record in records:
-            pool.submit(api.submit_recorded, record, [a_request(record.request_id)])
-        eventually(lambda: len(api._sender._calls) >= 30)
-        may_go.set()
 
-    assert eventually(lambda: api.status().queue_depth == 40)
+    api.enqueue(*[api.recorded(record, [a_request(record.request_id)]) for record in records])
+
+    assert api.status().queue_depth == 40
     assert len(sizes) > 5
     assert max(sizes) < 256 * 1024 + 50_000
 
 
 def test_a_request_that_cannot_be_written_fails_alone_in_its_packet(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
-    may_go, _ = hold_packets(api)
-    first, bad, last = (
-        api.submit_recorded(a_record(name), [a_request(name, size)])
+    first, bad, last = wanted = [
+        api.recorded(a_record(name), [a_request(name, size)])
         for name, size in (("first", 10), ("bad", 300), ("last", 10))  # a word's number is one byte
-    )
-    may_go.set()
+    ]
+    api.enqueue(*wanted)
     eventually(lambda: answer(worker, *take(worker)) and not api.status().reserved_requests)
 
     assert [api.wait(one, 5).request_id for one in (first, last)] == ["first", "last"]

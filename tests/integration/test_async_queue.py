@@ -12,11 +12,11 @@ from rq.serializers import JSONSerializer
 
 from scheduler.errors import DeadlineExceeded
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue.connection import RedisConnection, script
-from worker.queue.protocol import ApiMailbox, WorkerReport
+from worker.queue.protocol import WorkerReport
 from worker.queue.worker_end import WorkerMailbox
 
 QUEUE = "rq:queue:correct-async"
@@ -32,7 +32,7 @@ def worker(house: RedisHouse) -> WorkerMailbox:
     return house.worker()
 
 
-def submit_async(api: ApiMailbox, *names: str) -> None:
+def submit_async(api: SubmittingMailbox, *names: str) -> None:
     for name in names:
         api.submit_recorded(a_record(name, is_async=True), [a_request(name)])
 

@@ -8,10 +8,10 @@ from redis import Redis
 from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from scheduler.phases import Phase
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
+from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
 from worker.queue.api_loop import Sender
-from worker.queue.protocol import ApiMailbox, CancelResult
+from worker.queue.protocol import CancelResult
 
 LATER_S = 600.0
 
@@ -21,16 +21,16 @@ def client(redis_url: str) -> Redis:
     return Redis.from_url(redis_url, decode_responses=True)
 
 
-def submit_async(api: ApiMailbox, request_id: str) -> None:
+def submit_async(api: SubmittingMailbox, request_id: str) -> None:
     api.submit_recorded(a_record(request_id, is_async=True), [a_request(request_id)])
 
 
-def reason_of(api: ApiMailbox, request_id: str) -> Phase | FinishReason:
+def reason_of(api: SubmittingMailbox, request_id: str) -> Phase | FinishReason:
     state = api.find(request_id).jobs[0].state
     return state.finish_reason if isinstance(state, Completion) else state
 
 
-def nothing_is_reserved(api: ApiMailbox) -> bool:
+def nothing_is_reserved(api: SubmittingMailbox) -> bool:
     status = api.status()
     return (status.reserved_requests, status.reserved_tokens) == (0, 0)
 

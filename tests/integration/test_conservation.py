@@ -61,7 +61,7 @@ class Scenes:
                 tickets = api.submit_all([a_request(name) for name in names], within_s=rng.choice((None, 0.01, 5.0)))
                 if rng.random() < 0.2:
                     api.cancel(names[0])
-                has_left = (lambda: True) if rng.random() < 0.2 else None
+                has_left = rng.random() < 0.2
                 api.wait_all(tickets, rng.choice((0.03, 0.3)), has_left)
 
     def _work(self, rng: random.Random) -> None:

@@ -89,7 +89,7 @@ def test_what_a_worker_of_rq_has_failed_is_answered_by_ours(
     waiting = [api.submit(a_request(name), within_s=120.0) for name in ("a", "b", "c")]
 
     run_rq(redis_url, *command)  # nobody of ours is there yet
-    api._poll(0.0)
+    api.loop.call_soon_threadsafe(api.own._poll, 0.0)
     times = serve(house.worker(), 3)
 
     assert [api.wait(wanted, 60).request_id for wanted in waiting] == ["a", "b", "c"]

@@ -10,9 +10,8 @@ from redis import Redis
 
 from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Inbox
-from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.queue.protocol import ApiMailbox
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
 
@@ -127,7 +126,7 @@ def test_who_comes_after_the_worker_has_dropped_it_begins_anew(house: RedisHouse
     assert counts(redis_url) == {"accepted": 2, "cancelled": 1, "done": 1}
 
 
-def submit_and_leave(api: ApiMailbox, worker: WorkerMailbox, redis_url: str) -> None:
+def submit_and_leave(api: SubmittingMailbox, worker: WorkerMailbox, redis_url: str) -> None:
     """The request `r` with the key `key` runs, and nobody waits for it."""
     first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
     assert take_one(worker).request.request_id == "r"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -26,8 +25,7 @@ from tests.mailbox_house import (
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue import api_listener, worker_end
-from worker.queue.api_end import RedisApiMailbox
-from worker.queue.connection import Command, RedisConnection, script
+from worker.queue.connection import RedisConnection, script
 from worker.queue.protocol import LEASE_S, MailboxDown, MailboxLimits
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
@@ -158,14 +156,11 @@ def test_of_requests_that_one_script_enqueues_each_is_refused_by_itself(queue: S
 
 def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(house: RedisHouse) -> None:
     api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
-    packets = hold_packets(api)
-    asking = threading.Thread(target=api.status)
-    asking.start()
-    packets.begun.wait()
+    sent, send = [], api.own._sender._connection.send
+    api.own._sender._connection.send = lambda *commands: (sent.extend(commands), send(*commands))
     names = [f"r{number}" for number in range(5)]
-    accepted = [api.submit_recorded(a_record(name), [a_request(name)]) for name in names]
-    packets.may_go.set()
-    asking.join()
+    accepted = [api.recorded(a_record(name), [a_request(name)]) for name in names]
+    api.enqueue(*accepted)
     eventually(lambda: api.status().queue_depth == 3)
     answer(worker, *take(worker))
 
@@ -175,30 +170,7 @@ def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(
 
     assert outcomes[:3] == names[:3]
     assert [type(outcome) for outcome in outcomes[3:]] == [QueueFull] * 2
-    assert packets.num_enqueues == 1
-
-
-class HeldPackets:
-    """The packets of one API process, which wait until they may go."""
-
-    def __init__(self) -> None:
-        self.begun, self.may_go = threading.Event(), threading.Event()
-        self.num_enqueues = 0
-
-
-def hold_packets(api: RedisApiMailbox) -> HeldPackets:
-    assert api._listener.wait_until_subscribed(30)  # what holds a packet holds the loop
-    connection, held, enqueue = api._sender._connection, HeldPackets(), script("enqueue")[1]
-    send = connection.send
-
-    def send_later(*commands: Command) -> None:
-        held.begun.set()
-        held.may_go.wait()
-        held.num_enqueues += [command[1] for command in commands].count(enqueue)
-        send(*commands)
-
-    connection.send = send_later
-    return held
+    assert [command[1] for command in sent].count(script("enqueue")[1]) == 1
 
 
 def test_a_claim_that_stands_gives_nothing_to_read_before_something_comes(

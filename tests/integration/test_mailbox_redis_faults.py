@@ -20,9 +20,19 @@ from rq.job import Job
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RemovedByOperator
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    SubmittingMailbox,
+    a_request,
+    an_answer,
+    eventually,
+    ids_of,
+    take,
+    unblocked,
+)
 from worker.queue import api_listener
-from worker.queue.protocol import ApiMailbox, MailboxDown, Submission
+from worker.queue.protocol import MailboxDown, Submission
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
 
@@ -94,7 +104,7 @@ def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: fl
         time.sleep(pause_s)
 
 
-def submit_until_accepted(api: ApiMailbox, request_id: str) -> Submission:
+def submit_until_accepted(api: SubmittingMailbox, request_id: str) -> Submission:
     def attempt() -> Submission | None:
         try:
             return api.submit(a_request(request_id))

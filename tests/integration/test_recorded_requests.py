@@ -14,8 +14,8 @@ from scheduler.phases import Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import ASKED, a_record, counts, is_conserved
 from worker.queue import admission
+from worker.queue.api_mailbox import completion_of
 from worker.queue.protocol import MailboxLimits
-from worker.queue.waiters import completion_of
 
 _NO_KEY = -2  # in the place of a key's TTL
 

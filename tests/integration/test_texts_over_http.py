@@ -13,9 +13,8 @@ from api.grammar.edit_script import EOS_ID
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.integration.test_leaving_clients import ask, reset
-from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take
+from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, an_answer, eventually, ids_of, take
 from tests.running_system import ApiProcess, post_sentence
-from worker.queue.protocol import ApiMailbox
 from worker.queue.worker_end import WorkerMailbox
 
 TEXT = "He came. She left!\n\nThey  stayed"
@@ -27,7 +26,7 @@ def worker(house: RedisHouse) -> WorkerMailbox:
 
 
 @pytest.fixture
-def outside(house: RedisHouse) -> ApiMailbox:
+def outside(house: RedisHouse) -> SubmittingMailbox:
     """To look at the queue, and to fill it."""
     return house.api()
 
@@ -44,13 +43,13 @@ def take_all(worker: WorkerMailbox, number: int) -> list[str]:
     return taken
 
 
-def is_empty(outside: ApiMailbox) -> bool:
+def is_empty(outside: SubmittingMailbox) -> bool:
     status = outside.status()
     return (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
 
 
 def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
-    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+    api: ApiProcess, worker: WorkerMailbox, outside: SubmittingMailbox
 ) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, TEXT)
@@ -64,7 +63,7 @@ def test_the_sentences_run_side_by_side_under_the_id_of_the_answer(
 
 
 def test_a_client_that_hangs_up_cancels_every_sentence(
-    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+    api: ApiProcess, worker: WorkerMailbox, outside: SubmittingMailbox
 ) -> None:
     connection = ask(api, body=json.dumps({"sentence": TEXT}))
     taken = take_all(worker, 3)
@@ -80,7 +79,7 @@ def test_a_client_that_hangs_up_cancels_every_sentence(
 
 
 def test_a_sentence_that_fails_is_the_answer_and_the_others_are_cancelled(
-    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox
+    api: ApiProcess, worker: WorkerMailbox, outside: SubmittingMailbox
 ) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, TEXT)
@@ -96,7 +95,7 @@ def test_a_sentence_that_fails_is_the_answer_and_the_others_are_cancelled(
 
 
 def test_a_full_queue_refuses_the_whole_text_and_keeps_nothing_of_it(
-    api: ApiProcess, worker: WorkerMailbox, outside: ApiMailbox, redis_url: str
+    api: ApiProcess, worker: WorkerMailbox, outside: SubmittingMailbox, redis_url: str
 ) -> None:
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, "He came. " * 6)
@@ -116,7 +115,9 @@ def test_a_full_queue_refuses_the_whole_text_and_keeps_nothing_of_it(
     assert is_empty(outside)
 
 
-def test_a_text_that_the_queue_could_never_hold_is_to_be_sent_in_parts(api: ApiProcess, outside: ApiMailbox) -> None:
+def test_a_text_that_the_queue_could_never_hold_is_to_be_sent_in_parts(
+    api: ApiProcess, outside: SubmittingMailbox
+) -> None:
     reply = post_sentence(api.url, "He came. " * 9)
 
     assert (reply.status, reply.slug) == (422, "invalid-request")

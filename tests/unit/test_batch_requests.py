@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pytest
 from flask.testing import FlaskClient
@@ -99,22 +99,23 @@ class FailingMailbox(FakeMailbox):
         self.abandoned: list[str] = []
         self.submissions: list[list[str]] = []
 
-    def enqueue(self, wanted: Submission) -> None:
+    async def enqueue(self, wanted: Submission) -> None:
         self.submissions.append([request.request_id for request in wanted.requests])
-        super().enqueue(wanted)
+        await super().enqueue(wanted)
 
-    def wait_all(self, wanted: Submission, job_ids: Sequence[str]) -> list[Completion]:
+    async def wait(self, wanted: Submission, job_ids: Sequence[str]) -> list[Completion]:
         for job_id in job_ids:
             if job_id in self.errors:
+                wanted.has_left = isinstance(self.errors[job_id], Cancelled) and str(self.errors[job_id]) == "left"
                 raise self.errors[job_id]
-        return super().wait_all(wanted, job_ids)
+        return await super().wait(wanted, job_ids)
 
     def abandon(self, wanted: Submission) -> None:
         self.abandoned += [request.request_id for request in wanted.requests]
 
 
-def batch(*items: str | ServingError, has_left: Callable[[], bool] | None = None) -> tuple[Exchange, BatchBody]:
-    return Exchange("id", has_left=has_left), BatchBody(sentences=list(items), learner_id="anna")
+def batch(*items: str | ServingError) -> tuple[Exchange, BatchBody]:
+    return Exchange("id"), BatchBody(sentences=list(items), learner_id="anna")
 
 
 def run(mailbox: FakeMailbox, asked: tuple[Exchange, BatchBody]) -> Sequence[Correction | ServingError]:
@@ -146,24 +147,18 @@ def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_
 
 @pytest.mark.parametrize("error", [RequestFailed("gave up"), DeadlineExceeded("late"), Cancelled("by hand")])
 def test_an_item_that_fails_fails_alone(error: ServingError) -> None:
-    outcomes = run(
-        FailingMailbox({"id-2": error}), batch("He came.", "She left.", "They stayed.", has_left=lambda: False)
-    )
+    outcomes = run(FailingMailbox({"id-2": error}), batch("He came.", "She left.", "They stayed."))
 
     assert type(outcomes[1]) is type(error)
     assert [outcome.corrected for outcome in (outcomes[0], outcomes[2])] == ["He came.", "They stayed."]
 
 
-@pytest.mark.parametrize(
-    ("error", "has_left"), [(Cancelled("left"), lambda: True), (ShuttingDown("stopping", 1.0), lambda: False)]
-)
-def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(
-    error: ServingError, has_left: Callable[[], bool]
-) -> None:
+@pytest.mark.parametrize("error", [Cancelled("left"), ShuttingDown("stopping", 1.0)])
+def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(error: ServingError) -> None:
     mailbox = FailingMailbox({"id-1": error})
 
     with pytest.raises(type(error)):
-        run(mailbox, batch("He came.", "She left.", "They stayed.", has_left=has_left))
+        run(mailbox, batch("He came.", "She left.", "They stayed."))
 
     assert mailbox.abandoned == ["id-1", "id-2", "id-3"]
 

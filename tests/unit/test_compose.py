@@ -16,7 +16,6 @@ from ops.run import embedded_redis, health
 from scheduler.addresses import ClientAddresses
 from scheduler.settings import Settings, variable
 from tests.small_server import http, small_servers
-from worker.queue.api_end import MOST_THREADS
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
@@ -51,7 +50,7 @@ def test_redis_is_reached_by_those_alone_who_need_it() -> None:
 
 def test_the_api_may_start_all_of_its_threads() -> None:
     of_the_loop = 32  # by asyncio's default, at most
-    num_threads = NUM_WAITING + NUM_OTHERS + MOST_THREADS + of_the_loop
+    num_threads = NUM_WAITING + NUM_OTHERS + of_the_loop
 
     assert num_threads + 64 < SERVICES["api"]["pids_limit"], "or the check of its health cannot be started"
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
+from unittest.mock import AsyncMock
 
 import pytest
 
@@ -19,25 +21,28 @@ from scheduler.errors import InvalidRequest, NotReady, QueueFull, SentenceTooLon
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from worker.queue.protocol import ApiMailbox, MailboxStatus, Submission
+from worker.queue.api_mailbox import ApiMailbox
+from worker.queue.protocol import MailboxStatus, Submission
 
 
 class FakeMailbox(ApiMailbox):
     """Answers every request with <eos>; its status is what the test says."""
 
     def __init__(self, status: Callable[[], MailboxStatus] = lambda: MailboxStatus(True, 1)) -> None:
+        super().__init__()
+        self.call = asyncio.Runner().run
         self.requests: list[CorrectionRequest] = []
         self.timeouts: list[float] = []
         self.deadlines: list[float | None] = []
         self.status = status
         self.is_closed = False
 
-    def enqueue(self, wanted: Submission) -> None:
+    async def enqueue(self, wanted: Submission) -> None:
         self.requests += wanted.requests
         self.deadlines.append(wanted.within_s)
         wanted.accepted_s = time.perf_counter()
 
-    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         self.timeouts.append(wanted.left_s())
         ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
         return [
@@ -146,9 +151,9 @@ def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
 class RefusingMailbox(FakeMailbox):
     """Refuses a request while it is waited for, as the queue does where it has not confirmed it before."""
 
-    def enqueue(self, wanted: Submission) -> None: ...
+    async def enqueue(self, wanted: Submission) -> None: ...
 
-    def wait_all(self, *_: object) -> list[Completion]:
+    async def wait(self, *_: object) -> list[Completion]:
         raise QueueFull("full", 1.0)
 
 
@@ -168,7 +173,7 @@ def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:
 
 def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_as_accepted() -> None:
     mailbox, (exchange, body) = FakeMailbox(), asked("He went home")
-    mailbox.enqueue = lambda wanted: None
+    mailbox.enqueue = AsyncMock()
 
     corrector(mailbox).correct(exchange, body)
 

@@ -43,12 +43,12 @@ class LimitedMailbox(WentMailbox):
         super().__init__()
         self._refused, self._retry_after_s = set(refused), retry_after_s
 
-    def enqueue(self, wanted: Submission) -> None:
+    async def enqueue(self, wanted: Submission) -> None:
         number = len(self.batches)
         if number in self._refused:
             self._refused.remove(number)
             raise RateLimited("used up", self._retry_after_s)
-        super().enqueue(wanted)
+        await super().enqueue(wanted)
 
 
 def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None:
@@ -60,7 +60,7 @@ def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None
 
 def test_who_leaves_while_the_limit_of_its_key_is_waited_for_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     mailbox = LimitedMailbox(1, retry_after_s=20.0)
-    monkeypatch.setattr(request_input, "hang_up_detector", lambda _: lambda: bool(mailbox.batches))
+    monkeypatch.setattr(request_input, "when_left", lambda _: lambda call: call and mailbox.batches and call())
 
     response = check(client_of_mailbox(mailbox), "He goed home. " * 150)
 
@@ -165,10 +165,10 @@ class FailingMailbox(WentMailbox):
         super().__init__()
         self._num_left, self._later = num_answered, error
 
-    def wait_all(self, wanted: Submission, *about: object) -> list[Completion]:
+    async def wait(self, wanted: Submission, *about: object) -> list[Completion]:
         self.error = None if self._num_left > 0 else self._later
         self._num_left -= 1
-        return super().wait_all(wanted, *about)
+        return await super().wait(wanted, *about)
 
 
 @pytest.mark.parametrize("num_answered", [10, MAX_SENTENCES, MAX_SENTENCES + 10])

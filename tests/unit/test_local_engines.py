@@ -22,7 +22,7 @@ from scheduler.errors import (
     ShuttingDown,
 )
 from scheduler.messages import Completion, CorrectionRequest, Delivery
-from tests.mailbox_house import a_bare_submission, eventually, waiting
+from tests.mailbox_house import a_bare_submission, eventually, loop_in_a_thread, waiting
 from tests.pace import patient
 from tests.unit.small_model import random_weights
 from tests.unit.test_actor import request
@@ -43,21 +43,32 @@ def engine() -> Engine:
     return an_engine()
 
 
+def begun(local: LocalEngines) -> LocalEngines:
+    has_begun = threading.Event()
+    loop_in_a_thread().call_soon_threadsafe(lambda: (local.begin(), has_begun.set()))
+    assert has_begun.wait(LONG_S)
+    return local
+
+
 @pytest.fixture
 def local(engine: Engine) -> LocalEngines:
-    return LocalEngines([engine], max_waiting=2)
+    return begun(LocalEngines([engine], max_waiting=2))
 
 
 def submit(local: LocalEngines, *requests: CorrectionRequest, **about: object) -> Submission:
     wanted = a_bare_submission(requests)
     for name, value in about.items():
         setattr(wanted, name, value)
-    local.enqueue(wanted)
+    local.call(local.enqueue(wanted))
     return waiting(wanted, LONG_S)
 
 
+def wait(local: LocalEngines, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+    return local.call(local.wait(wanted, job_ids))
+
+
 def correct(local: LocalEngines, *names: str) -> list[Completion]:
-    return local.wait_all(submit(local, *map(request, names)))
+    return wait(local, submit(local, *map(request, names)))
 
 
 @contextmanager
@@ -103,14 +114,14 @@ def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: Lo
     alone = {name: correct(local, name)[0].output_ids for name in ("a", "bb", "ccc")}
     wanted = submit(local, request("a"), request("bb"), request("ccc"))
 
-    last, first = local.wait_all(wanted, ["ccc"]), local.wait_all(wanted, ["a", "bb"])
+    last, first = wait(local, wanted, ["ccc"]), wait(local, wanted, ["a", "bb"])
 
     answers = {each.request_id: each.output_ids for each in (*first, *last)}
     assert list(answers) == ["a", "bb", "ccc"] and answers == alone
 
 
 def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
-    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
+    states = local.states(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
 
     first, between, last = next(states), correct(local, "c"), next(states)
 
@@ -164,13 +175,12 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
     with ThreadPoolExecutor(2) as pool, served_by(engine) as served, held(engine) as may_go_on:
         first = pool.submit(correct, local, "first")
         eventually(lambda: engine.policy.has_work)
-        left = pool.submit(local.wait_all, waiting(submit(local, request("left")), LONG_S, lambda: True))
-        eventually(lambda: num_waiting(local) == 1)
+        with pytest.raises(Cancelled):
+            wait(local, waiting(submit(local, request("left")), LONG_S, has_left=True))
         with pytest.raises(DeadlineExceeded):
-            local.wait_all(waiting(submit(local, request("late")), 0.0))
+            wait(local, waiting(submit(local, request("late")), 0.0))
         may_go_on.set()
         first.result(LONG_S)
-        assert isinstance(left.exception(LONG_S), Cancelled)
 
     assert len(correct(local, "next")) == 1
     assert "late" not in served and engine.observations.sums.requests == 2
@@ -178,17 +188,25 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
 
 
 def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(local: LocalEngines, engine: Engine) -> None:
-    with pytest.raises(Cancelled):
-        local.wait_all(waiting(submit(local, request("a", max_output=32)), LONG_S, lambda: engine.policy.running))
+    wanted, step, told = submit(local, request("a", max_output=32)), engine.step, []
+    wanted.when_left = told.append
 
-    assert not engine.policy.has_work and engine.model.arena.num_free == 160
+    def leave_and_step() -> list[Completion]:
+        local._loop.call_soon_threadsafe(eventually(lambda: told)[-1])
+        eventually(lambda: wanted.has_left)
+        return step()
+
+    with patch.object(engine, "step", leave_and_step), pytest.raises(Cancelled):
+        wait(local, wanted)
+
+    assert eventually(lambda: not engine.policy.has_work) and engine.model.arena.num_free == 160
     assert len(correct(local, "next")) == 1
 
 
 def test_what_the_model_cannot_run_fails_alone(local: LocalEngines, engine: Engine) -> None:
     stranger = CorrectionRequest("s", (2,) * 6, (0,) * 6, 4, "another tokenizer")
     with pytest.raises(RequestFailed):
-        local.wait_all(submit(local, stranger))
+        wait(local, submit(local, stranger))
     broken = patch.object(engine.model, "forward", side_effect=FloatingPointError("made up by a test"))
     with broken, pytest.raises(RequestFailed):
         correct(local, "a")
@@ -201,7 +219,7 @@ def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: Loca
     with ThreadPoolExecutor(2) as pool, held(engine) as may_go_on:
         waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "second")]
         eventually(lambda: engine.policy.has_work and num_waiting(local) == 1)
-        local.close()
+        local._loop.call_soon_threadsafe(local.close)
         may_go_on.set()
         errors: Sequence[BaseException | None] = [each.exception(LONG_S) for each in waiting]
 
@@ -212,7 +230,7 @@ def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: Loca
 
 def test_several_engines_run_side_by_side_and_are_counted_as_one_system() -> None:
     engines = [an_engine(), an_engine()]
-    local = LocalEngines(engines)
+    local = begun(LocalEngines(engines, max_waiting=2))
     with ThreadPoolExecutor(2) as pool, held(engines[0]) as first, held(engines[1]) as second:
         threads = [pool.submit(correct, local, name) for name in ("a", "bb")]
         eventually(lambda: all(engine.policy.has_work for engine in engines))

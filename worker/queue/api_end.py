@@ -1,8 +1,4 @@
-"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process, in its event loop.
-
-`begin` gives it the loop of a server; where nobody does, the first call starts one in a thread. Threads call what has
-no `async`, the loop itself what has.
-"""
+"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process, in its event loop."""
 
 from __future__ import annotations
 
@@ -10,21 +6,20 @@ import asyncio
 import logging
 import os
 import secrets
-import threading
 import time
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
-from scheduler.messages import FinishReason, Progress, WireError
+from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError, ShuttingDown
+from scheduler.messages import Completion, FinishReason, Progress, WireError
 from worker.queue import admission, formats, replies
 from worker.queue.admission import KnownRefusals
 from worker.queue.api_listener import Listener
-from worker.queue.api_loop import LAST_CALLS_S, Sender, loop_in_a_thread
-from worker.queue.connection import Command, RedisConnection, Where, refusal_of, script
+from worker.queue.api_loop import Sender
+from worker.queue.api_mailbox import HEARTBEAT_S, ApiMailbox, State, completion_of
+from worker.queue.connection import Command, Where, refusal_of, script
 from worker.queue.line import ResponseError
 from worker.queue.protocol import (
     READY_WITHIN_S,
@@ -35,19 +30,18 @@ from worker.queue.protocol import (
     ReplyMode,
     Submission,
 )
-from worker.queue.waiters import WaitingMailbox
+from worker.queue.waiters import Waiters
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
 STATUS_PATIENCE_S = 0.5
 _MOST_LOOK_UPS = 256  # in one command
-MOST_THREADS = 256  # that wait, one for each request of the loop that is not plain, until Redis has accepted it
 _MOST_ASKING = 2  # queues: what is refused for its client's share takes no place from others
 
 
-class RedisApiMailbox(WaitingMailbox):
-    """Keeps the ApiMailbox protocol."""
+class RedisApiMailbox(ApiMailbox):
+    """The mailbox over a queue."""
 
     def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
         super().__init__()
@@ -55,46 +49,24 @@ class RedisApiMailbox(WaitingMailbox):
         self._is_closed = False
         self._where = where
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
+        self._waiters = Waiters()
         self._refusals = KnownRefusals()
-        self._ends: tuple[Sender, Listener] | None = None
-        self._own_loop: asyncio.AbstractEventLoop | None = None
-        self._beginning = threading.Lock()
-        self._askers = ThreadPoolExecutor(MOST_THREADS)  # those of the loop are few, and long texts need them
 
-    def begin(self, loop: asyncio.AbstractEventLoop | None = None) -> tuple[Sender, Listener]:
-        """Subscribe, in this loop; once for each mailbox."""
-        with self._beginning:
-            if self._ends is None:
-                if loop is None:
-                    loop = self._own_loop = loop_in_a_thread()
-                sender = Sender(loop, RedisConnection(self._where), self._channel, self._limits)
-                self._ends = sender, Listener(loop, self._where, self._channel, self._hear, self._poll)
-            return self._ends
-
-    @property
-    def _sender(self) -> Sender:
-        return (self._ends or self.begin())[0]
-
-    @property
-    def _listener(self) -> Listener:
-        return (self._ends or self.begin())[1]
+    def begin(self) -> None:
+        super().begin()
+        self._sender = Sender(self._where, self._channel, self._limits)
+        self._listener = Listener(self._where, self._channel, self._hear, self._poll)
 
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        refusal = self._ends[1].refusal if self._ends is not None else ""
+        refusal = self._listener.refusal
         return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         if self._is_closed:
             return None
-        if self._ends is not None and self._sender.num_waiting >= _MOST_ASKING * self._limits.max_requests:
+        if self._sender.num_waiting >= _MOST_ASKING * self._limits.max_requests:
             return admission.too_many_asking(self._limits.max_requests)
         return self._refusals.refusal(client)
-
-    def abandon(
-        self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
-    ) -> None:
-        if left := self._waiters.remove(wanted, job_ids):
-            self._sender.post(script("cancel", self._channel, why.value, *left), SUBMIT_PATIENCE_S)
 
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         # Without a channel the jobs end for everybody.
@@ -103,54 +75,41 @@ class RedisApiMailbox(WaitingMailbox):
 
     def status(self) -> MailboxStatus:
         try:
-            reply, _ = self._sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S)
+            reply, _ = self.call(self._sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S))
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
         return self.check_hearing(replies.status_of(reply))
 
+    def ask(self, command: Command) -> Any:
+        return self.call(self._ask(command))[0]
+
+    async def _ask(self, what: Command | Submission, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
+        """Ask as the sender's `ask` does. Raises NotReady."""
+        try:
+            return await self._sender.ask(what, patience_s)
+        except MailboxDown as error:
+            raise _not_ready(error) from error
+
     def close(self) -> None:
         self._is_closed = True
         self._waiters.shut_down()
-        if self._ends is None:
-            return
-        sender, listener = self._ends
-        listener.stop()
-        sender.stop()
-        if self._own_loop is not None:
-            self._own_loop.call_soon_threadsafe(self._own_loop.call_later, 2 * LAST_CALLS_S, self._own_loop.stop)
-            self._own_loop = None
+        self._listener.stop()
+        self._sender.stop()
 
-    def enqueue(self, wanted: Submission) -> None:
+    async def enqueue(self, wanted: Submission) -> None:
+        """Send the jobs, and wait until Redis has accepted them; for those of a plain request `wait` does."""
         if self._is_closed:
             raise admission.shutting_down()
-        for request in wanted.requests:
-            formats.check_request_id(request.request_id)
         admission.check_that_it_may_fit(wanted.requests, self._limits)
-        self._accept(wanted)
-
-    async def enqueue_soon(self, wanted: Submission) -> None:
-        if not self._is_closed and not await self._listener.be_subscribed(_patience_s(wanted)):
-            raise self._unheard()
-        if self._is_plain(wanted):
-            self.enqueue(wanted)  # it waits for nothing
-        else:
-            await asyncio.get_running_loop().run_in_executor(self._askers, self.enqueue, wanted)
-
-    @staticmethod
-    def _is_plain(wanted: Submission) -> bool:
-        return wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1
-
-    def _accept(self, wanted: Submission) -> None:
-        """Enqueue, and wait until Redis has accepted, but for a plain request: its wait for the answer does."""
-        patience_s = _patience_s(wanted)
-        if not self._listener.wait_until_subscribed(patience_s):
-            raise self._unheard()
+        patience_s = SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
+        if not await self._listener.be_subscribed(patience_s):
+            raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
         self._waiters.add(wanted)
-        if self._is_plain(wanted):
+        if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
             self._sender.post(wanted, patience_s, self._note_reply)
             return
         try:
-            reply, run_id = self._ask(wanted, patience_s)
+            reply, run_id = await self._ask(wanted, patience_s)
             if reply[0] != b"known":
                 self._conclude(wanted, reply, run_id)
                 return
@@ -159,21 +118,38 @@ class RedisApiMailbox(WaitingMailbox):
             raise
         self._waiters.remove(wanted)
         wanted.join(reply[1].decode())
-        self._accept(wanted)
+        await self.enqueue(wanted)
 
-    def _unheard(self) -> NotReady:
-        return NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
-
-    def ask(self, command: Command) -> Any:
-        """The reply to a command of somebody else's. Raises NotReady."""
-        return self._ask(command)[0]
-
-    def _ask(self, what: Command | Submission, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
-        """Ask as the sender's `ask` does. Raises NotReady."""
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+        job_ids = list(wanted.outcomes) if job_ids is None else job_ids
+        news = self._waiters.begin_wait(wanted, job_ids)
         try:
-            return self._sender.ask(what, patience_s)
-        except MailboxDown as error:
-            raise _not_ready(error) from error
+            if wanted.missing:
+                await self._until(news, wanted)
+            return [completion_of(outcome) for outcome in map(wanted.outcomes.get, job_ids) if outcome is not None]
+        finally:
+            self.abandon(wanted, job_ids)
+
+    async def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
+        news = self._waiters.begin_wait(wanted, list(wanted.outcomes))
+        try:
+            while wanted.missing:
+                yield _states(wanted)
+                await self.pause(wanted, HEARTBEAT_S, news)
+                news = wanted.news = asyncio.get_running_loop().create_future()
+            yield _states(wanted)
+        finally:
+            self.abandon(wanted)
+
+    def abandon(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> None:
+        open_ids = [
+            job_id
+            for job_id in self._waiters.remove(wanted, job_ids)
+            if wanted.outcomes[job_id] is None or isinstance(wanted.outcomes[job_id], ShuttingDown)
+        ]
+        if open_ids:
+            why = FinishReason.CANCELLED if wanted.left_s() else FinishReason.EXPIRED
+            self._sender.post(script("cancel", self._channel, why.value, *open_ids), SUBMIT_PATIENCE_S)
 
     def _note_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """The reply to a plain request, which gets its refusal for an answer."""
@@ -270,8 +246,10 @@ class RedisApiMailbox(WaitingMailbox):
             wanted.run_id = run_id
 
 
-def _patience_s(wanted: Submission) -> float:
-    return SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
+def _states(wanted: Submission) -> list[State]:
+    """Raises the first failure among them."""
+    outcomes = wanted.outcomes.items()
+    return [wanted.written.get(job_id, ()) if end is None else completion_of(end) for job_id, end in outcomes]
 
 
 def _not_ready(error: Exception) -> NotReady:

@@ -1,26 +1,20 @@
-"""All commands of an API process to Redis, sent by its event loop.
-
-The blocking connection of the worker's end is used, and read only where the loop says that something has come, so that
-nothing is switched between threads; only to connect, and to send much, takes one. Other threads may `ask` and `post`;
-replies are handled in the loop.
-"""
+"""All commands of an API process to Redis, sent by its event loop."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from worker.queue.connection import Command, RedisConnection, checked, script
+from worker.queue.connection import Command, Where, checked, script
 from worker.queue.formats import encode_submission
 from worker.queue.line import ResponseError
+from worker.queue.loop_connection import LoopConnection
 from worker.queue.protocol import MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
@@ -30,18 +24,6 @@ _MOST_AT_ONCE = 65_536  # bytes that the kernel takes, even where Redis reads no
 _PAUSE_S = 0.05
 LAST_CALLS_S = 0.5  # after `stop`
 _REPLY_WITHIN_S = 2.0
-
-
-def loop_in_a_thread() -> asyncio.AbstractEventLoop:
-    """An event loop for programs that have none; it runs until it is stopped."""
-    loop = asyncio.new_event_loop()
-
-    def run() -> None:
-        loop.run_forever()
-        loop.close()
-
-    threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
-    return loop
 
 
 @dataclass(slots=True)
@@ -61,38 +43,28 @@ class Sender:
     `channel`.
     """
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, connection: RedisConnection, channel: str, limits: MailboxLimits
-    ) -> None:
-        self._loop = loop
-        self._connection = connection
-        self._opener = ThreadPoolExecutor(1)  # those of the loop may all wait for what it does
+    def __init__(self, where: Where, channel: str, limits: MailboxLimits) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._connection = LoopConnection(where, self._receive)
         self._channel = channel
         self._limits = limits
         self._calls: deque[Call | Submission] = deque()
         self._groups: list[Sequence[Call | Submission]] | None = None  # of each command that is under way
         self._replies: list[Any] = []  # that have come of it
         self._is_due = False  # a look at what waits is, or must wait for a connection or a pause
-        self._descriptor = -1
         self._timer: asyncio.TimerHandle | None = None
         self._stop_at_s: float | None = None
 
-    def ask(self, what: Command | Submission, patience_s: float) -> tuple[Any, str]:
-        """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused.
+    async def ask(self, what: Command | Submission, patience_s: float) -> tuple[Any, str]:
+        """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused."""
+        future: asyncio.Future[tuple[Any, str]] = self._loop.create_future()
 
-        Never from the thread of the loop, which would wait for itself.
-        """
-        done, replies = threading.Event(), []
+        def note(_: Any, reply: Any, run_id: str) -> None:
+            if not future.done():
+                future.set_result((reply, run_id))
 
-        def on_reply(_: Any, reply: Any, run_id: str) -> None:
-            replies.append((reply, run_id))
-            done.set()
-
-        self.post(what, patience_s, on_reply)
-        # The sender gives up by itself; the margin is for a loop that died with its process (a fork).
-        if not done.wait(patience_s + 5.0):
-            raise MailboxDown("the sender does not answer")
-        ((reply, run_id),) = replies
+        self.post(what, patience_s, note)
+        reply, run_id = await future
         return checked(reply), run_id
 
     def post(self, what: Command | Submission, patience_s: float, on_reply: OnReply | None = None) -> None:
@@ -112,16 +84,13 @@ class Sender:
     def stop(self) -> None:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + LAST_CALLS_S
-        self._loop.call_soon_threadsafe(self._loop.call_later, LAST_CALLS_S, self._forget)
+        self._loop.call_later(LAST_CALLS_S, self._connection.close)
 
     def _wake_up(self) -> None:
         """At the end of this iteration of the loop: what else it brings goes into the same packet."""
         if not self._is_due:
             self._is_due = True
-            if _is_in(self._loop):
-                self._loop.call_soon(self._look)
-            else:
-                self._loop.call_soon_threadsafe(self._look)
+            self._loop.call_soon(self._look)
 
     def _look(self) -> None:
         self._is_due = False
@@ -131,16 +100,14 @@ class Sender:
             self._send_next()
         else:
             self._is_due = True
-            self._loop.run_in_executor(self._opener, self._connection.open).add_done_callback(self._note_open)
+            self._connection.in_thread(self._connection.open).add_done_callback(self._note_open)
 
     def _note_open(self, opening: asyncio.Future[None]) -> None:
         self._is_due = False
         if (error := opening.exception()) is None:
-            self._descriptor = self._connection.descriptor
-            self._loop.add_reader(self._descriptor, self._receive)
             self._send_next()
         else:
-            calls = [self._calls.popleft() for _ in range(len(self._calls))]  # other threads may add to it
+            calls, self._calls = list(self._calls), deque()
             self._try_again(calls, error)
 
     def _send_next(self) -> None:
@@ -157,8 +124,8 @@ class Sender:
             commands += words
         self._groups = groups
         if num_bytes > _MOST_AT_ONCE:
-            self._loop.remove_reader(self._descriptor)  # TLS bears one thread
-            self._loop.run_in_executor(self._opener, self._connection.send, *commands).add_done_callback(self._go_on)
+            sending = self._connection.in_thread(self._connection.send, *commands)
+            sending.add_done_callback(lambda sent: self._note_sent(sent.exception()))
             return
         error = None
         try:
@@ -166,11 +133,6 @@ class Sender:
         except Exception as raised:
             error = raised
         self._note_sent(error)
-
-    def _go_on(self, sending: asyncio.Future[None]) -> None:
-        if self._descriptor >= 0:
-            self._loop.add_reader(self._descriptor, self._receive)
-        self._note_sent(sending.exception())
 
     def _note_sent(self, error: BaseException | None) -> None:
         if error is None:
@@ -180,7 +142,7 @@ class Sender:
             self._break_off(error)
         else:  # nothing must end what all requests go through
             logger.error("a packet could not be sent", exc_info=error)
-            self._forget()
+            self._connection.close()
             for call in chain.from_iterable(self._finish_packet()):
                 _settle(call, MailboxDown("a packet could not be sent"), "")
 
@@ -203,7 +165,7 @@ class Sender:
     def _receive(self) -> None:
         """Something has come."""
         if self._groups is None:  # the other side has closed the connection
-            self._forget()
+            self._connection.close()
             return
         try:
             self._replies += self._connection.receive_ready()
@@ -230,15 +192,8 @@ class Sender:
 
     def _break_off(self, error: MailboxDown) -> None:
         """Whether the packet has run is not known."""
-        self._forget()
-        self._try_again(list(chain.from_iterable(self._finish_packet())), error)
-
-    def _forget(self) -> None:
-        """Close the connection."""
-        if self._descriptor >= 0:
-            self._loop.remove_reader(self._descriptor)
-            self._descriptor = -1
         self._connection.close()
+        self._try_again(list(chain.from_iterable(self._finish_packet())), error)
 
     def _try_again(self, calls: list[Call | Submission], error: BaseException) -> None:
         now = time.monotonic()
@@ -254,14 +209,6 @@ class Sender:
             self._loop.call_later(_PAUSE_S, self._look)
 
 
-def _is_in(loop: asyncio.AbstractEventLoop) -> bool:
-    """Whether it runs in this thread."""
-    try:
-        return asyncio.get_running_loop() is loop
-    except RuntimeError:
-        return False
-
-
 def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:
     """ENQUEUE for all of these encoded submissions. Its reply has one entry for each."""
     bounds = (limits.max_requests, limits.max_tokens, limits.max_memory_bytes)
@@ -274,5 +221,5 @@ def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:
     if call.on_reply is not None:
         try:
             call.on_reply(call, reply, run_id)
-        except Exception:  # one reply must not end the thread that all requests go through
+        except Exception:  # one reply must not end what all requests go through
             logger.exception("a reply could not be handled")

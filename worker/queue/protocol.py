@@ -1,7 +1,7 @@
 """The contract between the two ends of the queue and the code that uses them.
 
-`WorkerMailbox` is the worker's end, `RedisApiMailbox` the API's; tests/contract/ runs their suite. `worker.local` keeps
-the API's part of it in the modes without a queue. Importing this opens nothing.
+`WorkerMailbox` (worker_end.py) is the worker's end, `ApiMailbox` (api_mailbox.py) the API's; tests/contract/ runs their
+suite. Importing this opens nothing.
 
 A request is accepted by `enqueue`, and each of its sentences ends in exactly one completion, also where processes die.
 They run at least once; of several answers the first one counts.
@@ -10,19 +10,17 @@ They run at least once; of several answers the first one counts.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from scheduler.errors import QueueFull, RateLimited, ServingError
-from scheduler.messages import (
-    MAX_TOTAL_TOKENS,
-    Completion,
-    CorrectionRequest,
-    FinishReason,
-)
+from scheduler.errors import ServingError
+from scheduler.messages import MAX_TOTAL_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
+
+if TYPE_CHECKING:
+    import asyncio
 
 MAX_ATTEMPTS = 3  # deaths of a worker with nothing but this request; then it is a dead letter
 LEASE_S = 1.2  # a silent worker's work is given to others after this; four beats may be missed
@@ -94,7 +92,7 @@ class Submission:
     within_s: float | None = None  # its answers are of no use later
     is_own_deadline: bool = False  # the client chose that, below what the server allows
     may_be_known: bool = True  # else all its ids are random and were never sent
-    has_left: Callable[[], bool] | None = None  # whether the client closed the connection; asked now and then
+    when_left: WhenLeft | None = None  # None: nobody can leave
     allowed_s: float | None = None  # by the client, and the server: its answers are waited for no longer
     until_s: float = 0.0  # by time.monotonic(): until then, all of them
 
@@ -107,8 +105,9 @@ class Submission:
     outcomes: dict[str, Outcome | None] = field(default_factory=dict, init=False)  # by job; None: not there yet
     written: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False)  # by job, while it is followed
     missing: set[str] = field(default_factory=set, init=False)  # jobs that are waited for; the first failure ends it
-    # Called when nothing is missing; of one that is followed, with every change.
-    tell: Callable[[], None] | None = field(default=None, init=False)
+    has_left: bool = field(default=False, init=False)  # its client did, while it was waited for
+    # Done when nothing is missing; of a request that is followed, at every change.
+    news: asyncio.Future[None] | None = field(default=None, init=False)
 
     def limit_wait(self, timeout_s: float) -> None:
         """The wait begins, and the server allows so much of it."""
@@ -135,11 +134,10 @@ class Submission:
         return limits.kept_ttl_s if self.is_kept else limits.result_ttl_s
 
 
-# Called in the sender's thread with what was sent, the reply or an exception, and the run id of the Redis that gave it.
+# Called with what was sent, the reply or an exception, and the run id of the Redis that gave it.
 OnReply = Callable[[Any, Any, str], None]
-
-
-WhenLeft = Callable[[Callable[[], None] | None], None]  # takes what to call when the client leaves
+# Takes what the event loop calls when the client leaves, or at once where it has left; None: nothing any more.
+WhenLeft = Callable[[Callable[[], None] | None], None]
 
 
 class CancelResult(Enum):
@@ -187,69 +185,3 @@ class Reports(Protocol):
 
     def note_reply(self, reply: Any) -> None:
         """Take the reply to that command."""
-
-
-class ApiMailbox(Protocol):
-    """The API's end. Used from many threads of the process that made it."""
-
-    # Sends a command to Redis and returns the reply; raises NotReady. None in the modes without a queue.
-    ask: Callable[[tuple[Any, ...]], Any] | None = None
-
-    def begin(self, loop: Any = None) -> object:
-        """Work in this event loop from now on. Where nobody calls it, the first use starts one in a thread."""
-
-    def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        """`status`, with a refusal if this process cannot hear answers: each request would get 503. Never waits."""
-        return status
-
-    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
-        """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
-        return None
-
-    def enqueue(self, wanted: Submission) -> None:
-        """Queue the jobs of a request, in order: all or none. Each goes to `wait_all`, `follow` or `abandon`.
-
-        It is kept for some time. Nobody waits where it is asynchronous. With `within_s` it is of no use
-        later: refused where the load promises no answer by then, and not begun after it. Raises QueueFull, RateLimited,
-        DeadlineExceeded, NotReady, ShuttingDown; InvalidRequest where it could never fit; NeedsAQueue. With a key that
-        was used before: joins that request, or raises IdempotencyConflict for another body. Without one and with a
-        single job that is not followed, a refusal may also come out of the wait for it.
-        """
-
-    async def enqueue_soon(self, wanted: Submission) -> None:
-        """As `enqueue`, from the event loop that `begin` was given."""
-
-    async def wait_all_soon(self, wanted: Submission, when_left: WhenLeft) -> list[Completion]:
-        """As `wait_all`, from that loop."""
-
-    def wait_all(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
-        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
-
-        The first failure ends it, and those still unanswered are abandoned. `has_left` is asked every 100 ms; True
-        counts as a failure. Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
-        """
-
-    def follow(self, wanted: Submission) -> Generator[Sequence[Completion | tuple[int, ...]]]:
-        """Yield what there is so far, at every change and every HEARTBEAT_S; end with all completions.
-
-        For requests that were submitted to be followed; of others nothing is seen before their completions. Waits and
-        raises as `wait_all`.
-        """
-
-    def abandon(
-        self, wanted: Submission, why: FinishReason = FinishReason.CANCELLED, job_ids: Sequence[str] | None = None
-    ) -> None:
-        """Its client leaves, or (EXPIRED) its time is over; the two are counted apart.
-
-        All its jobs, or these, are cancelled where nobody else waits for them, here or in another API process. What was
-        waited for already stays as it is.
-        """
-
-    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
-        """End the jobs for all who wait for them. Raises NotReady."""
-
-    def status(self) -> MailboxStatus:
-        """One cheap round trip; never raises."""
-
-    def close(self) -> None:
-        """Stop; all who still wait get ShuttingDown. Does not need Redis."""

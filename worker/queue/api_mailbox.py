@@ -1,0 +1,180 @@
+"""The API's end of the queue, as the rest of the API knows it. It lives in the event loop; threads go through `call`.
+
+`RedisApiMailbox` is the one over a queue. `worker.local.LocalEngines` takes its place in the modes without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
+from functools import partial
+from math import inf
+from typing import Any, TypeVar
+
+from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RateLimited, RequestFailed, ServingError
+from scheduler.messages import Completion, FinishReason
+from worker.queue import admission
+from worker.queue.protocol import CancelResult, MailboxStatus, Outcome, Submission
+
+HEARTBEAT_S = 2.0  # between comments of an event stream without events
+FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
+State = Completion | tuple[int, ...]  # of a job: its answer, or the output ids so far
+T = TypeVar("T")
+
+
+class ApiMailbox:
+    """Queues the jobs of requests and waits for their answers. Methods without `async` may be called by any thread."""
+
+    # Sends a command to Redis and returns the reply, for a thread; raises NotReady. None in the modes without a queue.
+    ask: Callable[[tuple[Any, ...]], Any] | None = None
+
+    def __init__(self) -> None:
+        self._waits: dict[asyncio.Future[Any], Submission] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._look_s = inf  # when the timer ends the waits whose time is over
+
+    def begin(self) -> None:
+        """Work in the event loop that runs. Called once, from it, before anything else."""
+        self._loop = asyncio.get_running_loop()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it in the event loop and wait for its result. Only for threads: the loop would wait for itself."""
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
+        """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
+        return None
+
+    def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
+        """`status`, with a refusal if this process cannot hear answers: each request would get 503."""
+        return status
+
+    def status(self) -> MailboxStatus:
+        """One cheap round trip; never raises."""
+        raise NotImplementedError
+
+    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
+        """End the jobs for all who wait for them. Raises NotReady."""
+        raise NotImplementedError
+
+    async def enqueue(self, wanted: Submission) -> None:
+        """Queue the jobs of a request, in order: all or none. `wait` or `follow` comes next, if it is not asynchronous.
+
+        With a key that was used before it joins that request. Raises QueueFull, RateLimited, DeadlineExceeded,
+        NotReady, ShuttingDown, NeedsAQueue; InvalidRequest where it could never fit; IdempotencyConflict. The refusal
+        of a single job without a key may come out of `wait` instead.
+        """
+        raise NotImplementedError
+
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+        """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
+
+        The first failure ends the wait, and the jobs still unanswered are abandoned; the client's leaving is a failure.
+        Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
+        """
+        raise NotImplementedError
+
+    def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
+        """Yield the states of its jobs at every change and every HEARTBEAT_S, last of all the completions.
+
+        Waits and raises as `wait`. Output ids are seen only of a request that was enqueued to be followed.
+        """
+        raise NotImplementedError
+
+    def states(self, wanted: Submission) -> Generator[Sequence[State]]:
+        """`follow`, for a thread. The caller closes it."""
+        following = self.follow(wanted)
+        try:
+            while (states := self.call(_next(following))) is not None:
+                yield states
+        finally:
+            self.call(following.aclose())
+
+    async def pause(self, wanted: Submission, most_s: float, news: asyncio.Future[None] | None = None) -> None:
+        """Wait for so long, or for the news. Raises DeadlineExceeded; Cancelled where the client has left."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(most_s):
+                await self._until(news or asyncio.get_running_loop().create_future(), wanted)
+        check(wanted)
+
+    def abandon(self, wanted: Submission) -> None:
+        """Cancel those of its jobs that nobody else waits for, here or in another API process. From the event loop."""
+
+    def close(self) -> None:
+        """Stop; all who still wait get ShuttingDown. From the event loop; does not need Redis."""
+
+    async def _until(self, news: asyncio.Future[T], wanted: Submission) -> T:
+        """Raises DeadlineExceeded; Cancelled where the client leaves first."""
+        self._waits[news] = wanted
+        self._look_at(wanted.until_s)
+        if wanted.when_left is not None:
+            wanted.when_left(partial(_leave, wanted, news))
+        try:
+            return await news
+        finally:
+            del self._waits[news]
+            if wanted.when_left is not None:
+                wanted.when_left(None)
+
+    def _look_at(self, until_s: float) -> None:
+        """One timer for all who wait: to arm and cancel one for each took 4 % of the CPU time of the process."""
+        if until_s < self._look_s < inf:
+            self._timer.cancel()  # type: ignore[union-attr]
+        if until_s < self._look_s:
+            delay_s, self._look_s = until_s - time.monotonic(), until_s
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._end_late)
+
+    def _end_late(self) -> None:
+        now, self._look_s = time.monotonic(), inf
+        for news, wanted in self._waits.items():
+            if wanted.until_s <= now:
+                wake(news, _late(wanted))
+        if left := [wanted.until_s for wanted in self._waits.values() if wanted.until_s > now]:
+            self._look_at(min(left))
+
+
+async def _next(following: AsyncGenerator[Sequence[State]]) -> Sequence[State] | None:
+    return await anext(following, None)
+
+
+def wake(news: asyncio.Future[Any], error: ServingError | None = None) -> None:
+    """End the wait for news, with an error where one is given. The first end counts."""
+    if not news.done():
+        news.set_result(None) if error is None else news.set_exception(error)
+
+
+def _leave(wanted: Submission, news: asyncio.Future[Any]) -> None:
+    wanted.has_left = True
+    wake(news, _left())
+
+
+def check(wanted: Submission) -> None:
+    """Raises DeadlineExceeded or Cancelled where nobody waits for the answers any more."""
+    if wanted.has_left:
+        raise _left()
+    if not wanted.left_s():
+        raise _late(wanted)
+
+
+def _left() -> Cancelled:
+    return Cancelled("The client left before the answer was there.")
+
+
+def _late(wanted: Submission) -> DeadlineExceeded:
+    problem = f"No answer within {wanted.allowed_s or 0:g} s; the request was cancelled."
+    return DeadlineExceeded(f"{problem} Give it longer, or try again later.")
+
+
+def completion_of(outcome: Outcome) -> Completion:
+    """The answer. Raises what the outcome is, where it is a failure."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    if outcome.finish_reason not in FAILURES:
+        return outcome
+    if outcome.finish_reason is FinishReason.ERROR:
+        raise RequestFailed(outcome.error or "The request failed.")
+    if outcome.finish_reason is FinishReason.CANCELLED:
+        raise Cancelled("The request was cancelled before it had an answer.")
+    raise admission.expired()
