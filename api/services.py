@@ -14,7 +14,7 @@ from scheduler.settings import Settings
 from worker.queue.api_mailbox import ApiMailbox
 
 if TYPE_CHECKING:
-    from worker.queue.observing import Observer
+    from worker.queue.redis_observer import RedisObserver
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Services:
     settings: Settings
     corrector: Corrector
     queue: ApiMailbox
-    observer: Observer
+    observer: RedisObserver  # or the engines, in the modes without a queue
     recorder: RequestRecorder  # what it records is for the server to write and report
     # Whose an API key is. None where no keys are asked for. Raises Unauthorized. Any thread may ask.
     admit: Callable[[str], Account | None] = lambda _: None

@@ -5,7 +5,7 @@ A plug-in is a package with one `add(app, services)`. Nobody else imports it, an
 
 from __future__ import annotations
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from api.access import cross_origin, gate
 from api.batch import routes as batches
@@ -24,7 +24,9 @@ from api.telemetry.recorder import RequestRecorder
 from api.tracing import plugin as tracing
 from scheduler.settings import Settings
 from worker.queue.api_mailbox import ApiMailbox
-from worker.queue.observing import Observer
+
+if TYPE_CHECKING:
+    from worker.queue.redis_observer import RedisObserver
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
@@ -48,10 +50,10 @@ def services_of(corrector: Corrector, settings: Settings) -> Services:
     return Services(settings, corrector, queue, _observer_of(queue), recorder, gate.admit_of(settings))
 
 
-def _observer_of(queue: ApiMailbox) -> Observer:
+def _observer_of(queue: ApiMailbox) -> RedisObserver:
     """In the modes without a queue the engines that take its place are observed."""
     if queue.ask is None:
-        return cast(Observer, queue)
+        return cast("RedisObserver", queue)
     from worker.queue.redis_observer import RedisObserver  # those modes load no redis
 
     return RedisObserver(queue.ask)

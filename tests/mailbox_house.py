@@ -28,9 +28,8 @@ from worker.queue.api_end import RedisApiMailbox
 from worker.queue.api_loop import LAST_CALLS_S
 from worker.queue.connection import RedisConnection, Where, script
 from worker.queue.heartbeat import Heartbeat
-from worker.queue.observing import Found
 from worker.queue.protocol import CancelResult, MailboxLimits, Submission, WorkerReport
-from worker.queue.redis_observer import RedisObserver
+from worker.queue.redis_observer import Found, RedisObserver
 from worker.queue.worker_end import WorkerMailbox
 
 T = TypeVar("T")

@@ -39,7 +39,7 @@ _NO_QUEUE = (
 
 
 class LocalEngines(ApiMailbox):
-    """Keeps the protocol of Observer, too."""
+    """Is observed as `RedisObserver` is, too."""
 
     def __init__(self, engines: Sequence[Engine], max_waiting: int) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from api.grammar.correction import Correction
 from api.service import batch
@@ -17,8 +17,10 @@ from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
-from worker.queue.observing import Found
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
+
+if TYPE_CHECKING:
+    from worker.queue.redis_observer import Found
 
 
 class KeptRequests:

@@ -1,21 +1,22 @@
-"""The Observer over Redis, and what the scripts that look reply, read into plain values."""
+"""Looks at the whole system, and at what is kept of a request. No other request waits for this."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.errors import ServingError
+from scheduler.messages import Completion
 from scheduler.phases import Phase
 from worker.queue import admission
 from worker.queue.connection import Command, RedisConnection, Where, script
 from worker.queue.formats import is_request_id
 from worker.queue.heartbeat import LIVE, WATCH
-from worker.queue.observing import Found, FoundJob
 from worker.queue.protocol import READY_WITHIN_S
 from worker.queue.replies import number, outcome_of
 
@@ -25,22 +26,41 @@ _MOST_NEWS = 256  # of one look: a few of each worker
 _MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
 
 
+class FoundJob(NamedTuple):
+    """One job of a recorded request."""
+
+    job_id: str
+    state: Phase | Completion | ServingError
+
+
+class Found(NamedTuple):
+    """A recorded request and what became of it."""
+
+    content: Mapping[str, Any]  # as the API has kept it
+    tokenizer_fingerprint: str
+    jobs: tuple[FoundJob, ...]
+
+
 class RedisObserver:
-    """Keeps the Observer protocol. `ask` sends a command to Redis and returns its reply, or raises."""
+    """`ask` sends a command to Redis and returns its reply, or raises NotReady. Any thread may look, if it may ask."""
 
     def __init__(self, ask: Callable[[Command], Any]) -> None:
         self._ask = ask
 
     def observe(self) -> Observed:
+        """Everything that metrics are made of, at one moment."""
         return observed_of(self._ask(script("observe", READY_WITHIN_S)))
 
     def find(self, request_id: str) -> Found | None:
+        """A recorded request; None for one that is not known, or not any more."""
         return _found_of(self._ask(script("find", request_id))) if is_request_id(request_id) else None
 
     def is_first(self, request_id: str) -> bool:
+        """Whether this asks for the answers of a recorded request that nobody waits for, and did never before."""
         return bool(self._ask(script("first", request_id)))
 
     def news(self, since: str) -> tuple[list[str], str]:
+        """What workers did after a place, as JSON, and the next place; '' is now. They report while somebody asks."""
         self._ask(WATCH)
         if not since:  # what others watched before is no news
             newest = self._ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
