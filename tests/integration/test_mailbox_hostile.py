@@ -7,7 +7,7 @@ import base64
 import pytest
 from redis import Redis
 
-from scheduler.errors import NotReady, QueueFull, RequestFailed
+from scheduler.errors import QueueFull, RequestFailed
 from scheduler.messages import Completion, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from worker.queue.protocol import MailboxDown, MailboxLimits, WorkerReport
@@ -167,7 +167,7 @@ def test_a_redis_without_memory_accepts_nothing_that_it_could_not_hand_out(priva
     api.submit(a_request("a"))
     redis.config_set("maxmemory", "1mb")
     try:
-        with pytest.raises(NotReady, match="out of memory"):
+        with pytest.raises(QueueFull, match="up to 1.0 MiB"):
             api.submit(a_request("b"))
     finally:
         redis.config_set("maxmemory", "0")

@@ -9,12 +9,14 @@ import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
-from scheduler.errors import NotReady, QueueFull
+from scheduler.errors import QueueFull
 from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
+from worker.queue.api_loop import enqueue_command
 from worker.queue.connection import RedisConnection, script
+from worker.queue.formats import encode_submission
 from worker.queue.protocol import MailboxLimits
 
 USED = 1000  # bytes, of which a Redis without a limit of its own is said to have so many
@@ -74,6 +76,23 @@ def test_a_refusal_for_want_of_memory_is_queue_full_and_says_when_to_come_back(h
     assert 1 <= refusal.value.retry_after_s <= 75
 
 
+@pytest.mark.parametrize("about", [WAITING, KEYED], ids=["plain", "kept"])
+def test_a_redis_whose_limit_was_lowered_a_moment_ago_refuses_for_want_of_memory(
+    queue: ScriptedQueue, about: dict[str, object]
+) -> None:
+    queue.beat("worker")
+    wanted = [replace(a_record(name, **about), requests=(a_request(name),), may_be_known=False) for name in "ab"]
+    packed = [encode_submission(one, queue.limits) for one in wanted]
+    connection = RedisConnection(queue.client)
+    queue.client.config_set("maxmemory", 1)
+
+    replies = connection.ask_one(enqueue_command("api", queue.limits, packed))
+
+    connection.close()
+    assert [(kind, most) for kind, _, most in replies] == [(b"memory", 1)] * 2
+    assert not list(queue.client.scan_iter("rq:job:*"))
+
+
 @pytest.mark.parametrize("end", ["finished", "failed"])
 def test_only_what_may_run_again_keeps_its_data(house: RedisHouse, redis_url: str, end: str) -> None:
     api, worker = house.api(), house.worker()
@@ -90,7 +109,7 @@ def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(
     redis.config_set("maxmemory", f"{int(redis.info('memory')['used_memory'] / 2**20) + 8}mb")
     api, worker = private_house.api(MailboxLimits(max_requests=100_000, max_tokens=10**8)), private_house.worker()
     waiting, accepted = api.submit(a_request("waiting")), 0
-    with pytest.raises((QueueFull, NotReady)):  # by the number of a second ago, or by Redis itself
+    with pytest.raises(QueueFull):  # by the number of a second ago, or by Redis itself
         while True:
             name = f"{accepted:032x}"
             api.submit_recorded(replace(a_record(name, is_async=True), document="x" * 30_000), [a_request(name)])

@@ -63,7 +63,7 @@ while at <= #ARGV do
   if not is_sound or wanted.may_be_known or wanted.limits or wanted.record
     or num_open + #wanted.jobs > max_requests / 2 or num_tokens + new_tokens > max_tokens / 2 or sums.used_memory > max_memory * MEMORY_SHARE
     or wanted.within_s and rate > 0 and num_tokens + new_tokens > rate * wanted.within_s then break end
-  accept(wanted)
+  if not pcall(accept, wanted) then break end -- Redis has no memory
   replies[#replies + 1], at = ACCEPTED, at + 1
 end
 local needs_rules = at <= #ARGV

@@ -37,8 +37,8 @@ end
 local others, num_done, num_cut, tokens, stay_us = {}, 0, 0, 0, 0
 for at = FIRST, #ARGV, STEP do
   local id, status, payload = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local reply_to, accepted_at, ttl, num_tokens = string.match(ARGV[at + 4], '^(%S+) (%S+) (%d+) (%d+) ')
-  local since_s = number(accepted_at, 0)
+  local reply_to, accepted_at, ttl, num_tokens = string.match(ARGV[at + 4], '^(%S+) (%d[%d.]*) (%d+) (%d+) ')
+  local since_s = tonumber(accepted_at or '')
   ttl = number(ttl, 1, 1e8)
   if are_own and since_s and ttl and (status == 'finished' or status == 'length') and store(id, payload, ttl) then
     released[#released + 1] = id

@@ -153,7 +153,16 @@ for at = at, #ARGV do
     reply = { 'fault', type(reply) == 'table' and reply.err or tostring(reply) }
   elseif not reply then
     local num_before = #reserved
-    accept(wanted)
+    local is_written, fault = pcall(accept, wanted)
+    if not is_written then
+      if num_before > 0 or not string.find(fault.err or fault, 'OOM', 1, true) then error(fault, 0) end
+      -- Redis has no memory: its limit was lowered since it was last read.
+      local facts = redis.pcall('INFO', 'memory')
+      facts = type(facts) == 'string' and facts or ''
+      local used, most = string.match(facts, 'used_memory:(%d+)'), string.match(facts, 'maxmemory:(%d+)')
+      for _ = at, #ARGV do replies[#replies + 1] = { 'memory', tonumber(used or 0), tonumber(most or 0) } end
+      return replies
+    end
     if held then
       for place = num_before + 2, #reserved, 2 do hold(reserved[place]) end
     end
