@@ -34,13 +34,19 @@ class ClientAddresses:
         client = peer
         for entry in reversed(forwarded_for.split(",")):
             named = _WITH_PORT.sub(r"\1\2", entry.strip())
-            if not self.is_proxy(client) or not _is_address(named):
+            if not self.is_proxy(client) or _read(named) is None:
                 break
             client = named
-        return _key(client)
+        found = _read(client)
+        if found is None:  # of a socket without addresses
+            return client
+        if found.version == 4:
+            return str(found)
+        return str(ipaddress.ip_network((found, _SITE_BITS), strict=False).network_address)
 
     def _is_trusted(self, address: str) -> bool:
-        return _is_address(address) and any(_read(address) in network for network in self._networks)
+        found = _read(address)
+        return found is not None and any(found in network for network in self._networks)
 
 
 def networks_of(proxies: str) -> tuple[Network, ...]:
@@ -57,23 +63,9 @@ def proxies_fault(proxies: str) -> str:
     return ""
 
 
-def _read(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    return getattr(found, "ipv4_mapped", None) or found
-
-
-def _is_address(text: str) -> bool:
+def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return bool(_read(text))
+        found = ipaddress.ip_address(text.partition("%")[0])
     except ValueError:
-        return False
-
-
-def _key(address: str) -> str:
-    """Return the address as text, of IPv6 its site's; of a socket without addresses what it gave."""
-    if not _is_address(address):
-        return address
-    found = _read(address)
-    if found.version == 4:
-        return str(found)
-    return str(ipaddress.ip_network((found, _SITE_BITS), strict=False).network_address)
+        return None
+    return getattr(found, "ipv4_mapped", None) or found

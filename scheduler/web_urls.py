@@ -11,6 +11,7 @@ from scheduler.urls import hide_password
 ANY_ORIGIN = "*"
 # As browsers send it: no path, no capitals.
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[1-9][0-9]{0,4})?")
+_WEBHOOK = re.compile(r"https?://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[1-9][0-9]{0,4})?(?:[/?#][!-~]*)?")
 
 
 def origins_of(text: str) -> frozenset[str]:
@@ -18,34 +19,22 @@ def origins_of(text: str) -> frozenset[str]:
     return frozenset(part.strip() for part in text.split(",") if part.strip())
 
 
-def origins_fault(text: str) -> str | None:
-    """What a list of origins must be and is not; None for a sound one and for none at all."""
-    wrong = [one for one in sorted(origins_of(text)) if one != ANY_ORIGIN and not _ORIGIN.fullmatch(one)]
-    if not wrong:
-        return None
-    return f"{wrong[0]!r} is none of: an origin as browsers send it, such as https://app.example:8443, and {ANY_ORIGIN}"
-
-
-def webhook_fault(url: str) -> str | None:
-    """What it must be and is not, without a word of the URL itself; None for a sound one and for none at all."""
-    if not url:
-        return None
-    if not re.fullmatch(r"https?://[!-~]+", url):
-        return "must begin with http:// or https:// and hold no blanks"
-    try:
-        parts = urlsplit(url)
-        is_sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_sound = False
-    if not is_sound:
-        return "must name a host, or HOST:PORT, the port a whole number, 1 to 65,535"
-    return "must hold its secret in the path or the query, not before an @" if "@" in parts.netloc else None
+def webhook_fault(url: str) -> str:
+    """What it must be and is not, without a word of the URL itself; '' for a sound one and for none at all."""
+    if not url or _WEBHOOK.fullmatch(url):
+        return ""
+    return (
+        "must begin with http:// or https://, name a host, or HOST:PORT, and hold no blanks; "
+        "a secret belongs in the path or the query, not before an @"
+    )
 
 
 def web_faults(cors_origins: str, alert_webhook: str, otel_endpoint: str) -> Iterator[tuple[str, str]]:
     """The settings of these names that are not sound, each with what is wrong."""
-    if fault := origins_fault(cors_origins):
-        yield "cors_origins", f": {fault}"
+    for origin in sorted(origins_of(cors_origins) - {ANY_ORIGIN}):
+        if not _ORIGIN.fullmatch(origin):
+            wanted = f"an origin as browsers send it, such as https://app.example:8443, and {ANY_ORIGIN}"
+            yield "cors_origins", f": {origin!r} is none of: {wanted}"
     if fault := webhook_fault(alert_webhook):
         yield "alert_webhook", f" {fault}"
     if otel_endpoint and not otel_endpoint.startswith(("http://", "https://")):

@@ -172,8 +172,8 @@ def test_beats_of_killed_processes_are_swept_away_at_the_next_start(places: list
         ("hooks.example/S3CRET", "must begin with http:// or https://"),
         ("ftp://h/S3CRET", "must begin with http:// or https://"),
         ("https://h/S3 CRET", "hold no blanks"),
-        ("https:///S3CRET", "must name a host"),
-        ("https://h:x/S3CRET", "must name a host"),
+        ("https:///S3CRET", "name a host"),
+        ("https://h:x/S3CRET", "name a host"),
         ("https://user:S3CRET@h/", "not before an @"),
     ],
 )
