@@ -19,12 +19,12 @@ class Fresh(Generic[Value]):
 
     def get(self) -> Value:
         """Raises what `make` raises; no older value is returned while it does."""
-        now = self._clock()
-        if not self._latest or now - self._made_s >= self._for_s:
+        now, latest = self._clock(), self._latest
+        if not latest or now - self._made_s >= self._for_s:
             self._made_s = now  # until there is a new value, others get the latest
             try:
-                self._latest = [self._make()]
+                latest = self._latest = [self._make()]
             except Exception:
                 self._latest = []
                 raise
-        return self._latest[0]
+        return latest[0]
