@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Goals, littles_residual, measure
+from scheduler.capacity.measure import littles_residual, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Situation, holding
 from scheduler.capacity.window import Window, between
 from scheduler.observations import TIME_BUCKETS_S
+from scheduler.settings import Settings
 
 
-def figures(earlier: Observed, seen: Observed, goals: Goals) -> dict[str, Any]:
+def figures(earlier: Observed, seen: Observed, settings: Settings) -> dict[str, Any]:
     """Rates and latencies are of the time between the two; all else is of now."""
-    capacity, window = measure(seen, goals), between(earlier.now, seen.now)
+    capacity, window = measure(seen, settings), between(earlier.now, seen.now)
     tokens = seen.totals.get("generation_tokens", 0) - earlier.totals.get("generation_tokens", 0)
-    alerts = holding(Situation(seen, capacity, health_of(seen)), goals)
+    alerts = holding(Situation(seen, capacity, health_of(seen)), settings)
     return {
         "workers": [
             {"name": worker.name, "running": worker.num_running, "slots": worker.max_slots,

@@ -12,7 +12,6 @@ from typing import Any
 from api.live.figures import figures
 from api.service.fresh import Fresh
 from api.services import Services
-from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Observed
 from scheduler.errors import RateLimited, ServingError
 
@@ -26,7 +25,7 @@ class Hub:
     """Any thread may watch."""
 
     def __init__(self, services: Services) -> None:
-        self._observer, self._goals = services.observer, goals_of(services.settings)
+        self._observer, self._settings = services.observer, services.settings
         self._lock = threading.Lock()
         self._viewers: dict[object, str] = {}  # and the client of each; oldest first
         self._seen: deque[Observed] = deque()
@@ -73,7 +72,7 @@ class Hub:
         self._seen.append(seen)
         while self._seen[0].now.at_s < seen.now.at_s - _KEPT_S:
             self._seen.popleft()
-        return figures(self._seen[0], seen, self._goals)
+        return figures(self._seen[0], seen, self._settings)
 
 
 def _event(name: str, data: str) -> bytes:

@@ -17,7 +17,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import goals_of, measure, measure_pools
+from scheduler.capacity.measure import measure, measure_pools
 from scheduler.capacity.observed import Observed
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.settings import Settings
@@ -129,19 +129,18 @@ class _Registry:
     settings: Settings
 
     def collect(self) -> Iterable[Metric]:
-        seen, goals = self.seen, goals_of(self.settings)
-        workers, capacity, pools = seen.workers, measure(seen, goals), measure_pools(seen, goals)
+        seen, workers = self.seen, self.seen.workers
         yield from _gauges(_GAUGES, [seen])
         yield _gauge("workers", "Live workers: they completed an iteration, or idled, lately.", len(workers))
         budget, reserved = (sum(map(attrgetter(name), workers)) for name in ("kv_budget_tokens", "reserved_tokens"))
         share = reserved / budget if budget else 0.0
         yield _gauge("kv_cache_usage_perc", "Share of the KV caches that is reserved, 0 to 1.", share)
-        yield from _gauges(_CAPACITY, [capacity])
+        yield from _gauges(_CAPACITY, [measure(seen, self.settings)])
         yield from _gauges(_HEALTH, [health_of(seen)])
         for name in ("max_queue_requests", "max_queue_tokens"):
             yield _gauge(name, "The queue's bound.", getattr(self.settings, name))
         yield from _gauges(_WORKER_GAUGES, workers, "worker", "name")
-        yield from _gauges(_POOL_GAUGES, pools, "role", "role")
+        yield from _gauges(_POOL_GAUGES, measure_pools(seen), "role", "role")
         for name, (help, field) in _COUNTERS.items():
             yield CounterMetricFamily(_PREFIX + name, help, seen.totals.get(field, seen.counts.get(field, 0)))
         yield from _labelled_counters(seen.counts, seen.totals)

@@ -16,7 +16,7 @@ from ops.observe.top import words
 from ops.observe.top.alarms import alerts_of
 from ops.options import option, with_settings
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, RECENT_S, TURN_S, Goals, goals_of, measure
+from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, MAX_UTILIZATION, RECENT_S, TURN_S, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Alert, Situation, holding
 from scheduler.settings import Settings, hide_password
@@ -45,8 +45,8 @@ class Figures:
     num_running: int
 
     @classmethod
-    def of_observed(cls, observed: Observed, goals: Goals) -> Figures:
-        capacity = measure(observed, goals)
+    def of_observed(cls, observed: Observed, settings: Settings) -> Figures:
+        capacity = measure(observed, settings)
         return cls(
             arrival_rate_per_s=capacity.arrival_rate_per_s,
             number_in_system=capacity.number_in_system,
@@ -101,7 +101,7 @@ def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> N
     explains the arithmetic.
     """
     figures, alerts = _read(settings, url, api_key)
-    say = advice(figures, goals_of(settings).max_utilization, alerts)
+    say = advice(figures, alerts)
     if json:
         click.echo(as_json(figures, say))
     else:
@@ -109,11 +109,10 @@ def capacity(settings: Settings, url: str | None, api_key: str, json: bool) -> N
 
 
 def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, Sequence[Alert]]:
-    goals = goals_of(settings)
     try:
         if url or not settings.redis_url:
             found = scrape(url or DEFAULT_URL, api_key)
-            return Figures.of_scrape(found), alerts_of(found, found, 0.0, goals)
+            return Figures.of_scrape(found), alerts_of(found, found, 0.0, settings)
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     from worker.queue.connection import Address
@@ -121,13 +120,13 @@ def _read(settings: Settings, url: str | None, api_key: str) -> tuple[Figures, S
 
     try:
         seen = SystemReader(Address(settings.redis_url)).observe()
-        alerts = holding(Situation(seen, measure(seen, goals), health_of(seen)), goals)
-        return Figures.of_observed(seen, goals), alerts
+        alerts = holding(Situation(seen, measure(seen, settings), health_of(seen)), settings)
+        return Figures.of_observed(seen, settings), alerts
     except MailboxDown as error:
         raise click.ClickException(f"{hide_password(settings.redis_url)} does not answer: {error}") from None
 
 
-def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = ()) -> str:
+def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
     """What one worker serves, how much of it is used, what follows; or a fault that no worker would mend."""
     if figures.num_workers == 0:
         return "No worker is live, so nothing is answered: start one."
@@ -142,20 +141,20 @@ def advice(figures: Figures, max_utilization: float, alerts: Sequence[Alert] = (
     who = "it is" if figures.num_workers == 1 else f"all {figures.num_workers} are"
     used = words.percent(figures.utilization)
     start += f"at the present {_rate(figures.arrival_rate_per_s)} requests/s {who} {used} used. "
-    return start + _next_step(figures, max_utilization)
+    return start + _next_step(figures)
 
 
-def _next_step(figures: Figures, max_utilization: float) -> str:
+def _next_step(figures: Figures) -> str:
     missing = figures.workers_needed - figures.num_workers
     if missing > 0:
         goal = (
-            f"the use below {max_utilization:.0%}" if figures.utilization > max_utilization else "the wait in its limit"
+            f"the use below {MAX_UTILIZATION:.0%}" if figures.utilization > MAX_UTILIZATION else "the wait in its limit"
         )
         return f"Add {missing} worker{'s' if missing > 1 else ''}: {figures.workers_needed} keep {goal}."
     spare = f" {figures.workers_needed} would do for now." if missing < 0 else ""
     if figures.utilization < _LITTLE_USED:  # ten times the load would be a guess, and other things would be full first
         return f"Enough for now; ask again under load for how much more.{spare}"
-    enough_per_s = figures.arrival_rate_per_s * max_utilization / figures.utilization
+    enough_per_s = figures.arrival_rate_per_s * MAX_UTILIZATION / figures.utilization
     return f"Enough until about {_rate(enough_per_s)} requests/s.{spare}"
 
 

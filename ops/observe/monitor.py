@@ -21,7 +21,7 @@ from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
-from scheduler.capacity.measure import Capacity, Goals, goals_of, measure
+from scheduler.capacity.measure import Capacity, measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
@@ -66,7 +66,7 @@ def run(settings: Settings, observatory: Observatory) -> int:
     """Watch until SIGTERM or SIGINT; return the exit status."""
     heartbeat = _heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
-    watch = Watch(observatory, goals_of(settings), webhook.post if webhook is not None else lambda _: None)
+    watch = Watch(observatory, settings, webhook.post if webhook is not None else lambda _: None)
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
     about = {"redis": hide_password(settings.redis_url), "slo_ms": settings.slo_ms, "webhook": where}
     logger.info("watching", extra=about)
@@ -98,11 +98,11 @@ def _heartbeat() -> HeartbeatFile | None:
 class Watch:
     """One look after the other; reports what has changed."""
 
-    def __init__(self, observatory: Observatory, goals: Goals, post: Callable[[Mapping[str, Any]], None]) -> None:
+    def __init__(self, observatory: Observatory, settings: Settings, post: Callable[[Mapping[str, Any]], None]) -> None:
         self._observatory = observatory
-        self._goals = goals
+        self._settings = settings
         self._post = post
-        self._alerts = Alerts(goals)
+        self._alerts = Alerts(settings)
         self._status_due_s = 0.0
 
     def look(self, now: float) -> None:
@@ -110,7 +110,7 @@ class Watch:
         observed, capacity = None, None
         try:
             observed = self._observatory.observe()
-            capacity = measure(observed, self._goals)
+            capacity = measure(observed, self._settings)
         except MailboxDown:
             pass  # that is an alert, too
         for change in self._alerts.evaluate(observed, capacity, now):

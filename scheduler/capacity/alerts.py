@@ -11,9 +11,10 @@ from collections import deque
 from dataclasses import dataclass
 
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.measure import Capacity
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import REDIS_AWAY, REDIS_UNREACHABLE, Rule, Situation, rules
+from scheduler.settings import Settings
 
 DEAD_LETTERS_WINDOW_S = 600.0
 START_S = 10.0  # for the first worker to come, where none was seen yet or Redis was away
@@ -78,8 +79,8 @@ class _Watch:
 class Alerts:
     """All rules and where they stand. Times are of one clock that only goes forward."""
 
-    def __init__(self, goals: Goals) -> None:
-        self._watches = [_Watch(rule) for rule in rules(goals)]
+    def __init__(self, settings: Settings) -> None:
+        self._watches = [_Watch(rule) for rule in rules(settings)]
         self._dead_letters: deque[tuple[float, int]] = deque()
         self._has_seen_worker = False
         self._starts_until: float | None = None

@@ -25,20 +25,7 @@ TURN_S = 5.0  # of the iterations a newcomer waits for: they lengthen with the l
 LEAST_ENDED = 30  # W and the mean lengths of fewer are off by a fifth and more, by chance alone
 MOST_DRAIN = 0.05  # where more end than come by this share a backlog drains: no steady state to compare with
 MOST_WORKERS = 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Goals:
-    """What the operator aims at."""
-
-    slo_wait_s: float  # longest mean wait until first scheduled
-    deadline_s: float  # an answer is of no use after it
-    max_utilization: float = 0.8
-
-
-def goals_of(settings: Settings) -> Goals:
-    """The targets that capacity is compared with."""
-    return Goals(slo_wait_s=settings.slo_ms / 1e3, deadline_s=settings.request_timeout_s)
+MAX_UTILIZATION = 0.8  # above it the wait grows fast with the load
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +53,7 @@ class Pool:
     workers_needed: int
 
 
-def measure(observed: Observed, goals: Goals) -> Capacity:
+def measure(observed: Observed, settings: Settings) -> Capacity:
     """All figures, from one look at the system."""
     moments = rising(observed.history, observed.now)
     audit, recent, latest = (last_seconds(moments, seconds) for seconds in (AUDIT_S, RECENT_S, TURN_S))
@@ -78,16 +65,16 @@ def measure(observed: Observed, goals: Goals) -> Capacity:
         residual=littles_law_residual(moments),
         service_rate_tokens_per_s=fleet.requests_per_s * fleet.shape.computed_tokens,
         utilization=_utilization(offered_per_s, fleet, observed),
-        predicted_wait_s=_predicted_wait_s(observed, latest, fleet, goals),
-        workers_needed=workers_needed(offered_per_s, fleet, goals),
-        queue_bound_tokens=_whole(fleet.requests_per_s * fleet.shape.reserved_tokens * goals.deadline_s),
+        predicted_wait_s=_predicted_wait_s(observed, latest, fleet, settings.request_timeout_s),
+        workers_needed=workers_needed(offered_per_s, fleet),
+        queue_bound_tokens=_whole(fleet.requests_per_s * fleet.shape.reserved_tokens * settings.request_timeout_s),
     )
     return replace(capacity, **{spec.name: _sound(getattr(capacity, spec.name)) for spec in fields(Capacity)})
 
 
-def measure_pools(observed: Observed, goals: Goals) -> list[Pool]:
+def measure_pools(observed: Observed) -> list[Pool]:
     """Return the figures of each pool that has a live worker; none where each worker does all of a request."""
-    return _pools(*_load_and_fleet(observed, rising(observed.history, observed.now)), goals)
+    return _pools(*_load_and_fleet(observed, rising(observed.history, observed.now)))
 
 
 def _load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[float, Fleet]:
@@ -98,7 +85,7 @@ def _load_and_fleet(observed: Observed, moments: Sequence[Moment]) -> tuple[floa
     return recent.per_second(recent.accepted + recent.refused), Fleet(shape_of(known.iterations), observed.workers)
 
 
-def _pools(offered_per_s: float, fleet: Fleet, goals: Goals) -> list[Pool]:
+def _pools(offered_per_s: float, fleet: Fleet) -> list[Pool]:
     found, rates = [], fleet.rates()
     whole_per_s = fleet.requests_per_s
     share = 1 - rates.get("all", 0.0) / whole_per_s if whole_per_s > 0 else 1.0  # of both pools
@@ -106,23 +93,23 @@ def _pools(offered_per_s: float, fleet: Fleet, goals: Goals) -> list[Pool]:
         if role != "all":
             number = sum(worker.role == role for worker in fleet.workers)
             used = share * offered_per_s / rate if rate > 0 else 0.0
-            found.append(Pool(role, number, used, _number_for(number * used, goals)))
+            found.append(Pool(role, number, used, _number_for(number * used)))
     return found
 
 
-def workers_needed(offered_per_s: float, fleet: Fleet, goals: Goals) -> int:
+def workers_needed(offered_per_s: float, fleet: Fleet) -> int:
     """The fewest workers like these with a utilization within its limit, in two pools of each.
 
     At least one; just one where nothing is offered, or unknown what a worker can do (no live one, nothing ended yet).
     """
-    if pools := _pools(offered_per_s, fleet, goals):
+    if pools := _pools(offered_per_s, fleet):
         return sum(pool.workers_needed for pool in pools) if fleet.requests_per_s > 0 and offered_per_s > 0 else 1
-    return _number_for(len(fleet.workers) * offered_per_s / fleet.requests_per_s, goals) if fleet.requests_per_s else 1
+    return _number_for(len(fleet.workers) * offered_per_s / fleet.requests_per_s) if fleet.requests_per_s else 1
 
 
-def _number_for(busy: float, goals: Goals) -> int:
+def _number_for(busy: float) -> int:
     """`busy`: how many workers would be fully used."""
-    return max(1, ceil(min(MOST_WORKERS, busy / goals.max_utilization))) if goals.max_utilization > 0 else 1
+    return max(1, ceil(min(MOST_WORKERS, busy / MAX_UTILIZATION)))
 
 
 def littles_residual(number: float, arrival_rate: float, time_s: float) -> float:
@@ -154,12 +141,12 @@ def _residual(window: Window) -> float:
     return littles_residual(number, rate, window.stay_s / window.ended)
 
 
-def _predicted_wait_s(observed: Observed, latest: Window, fleet: Fleet, goals: Goals) -> float:
+def _predicted_wait_s(observed: Observed, latest: Window, fleet: Fleet, deadline_s: float) -> float:
     """The next exchange with the queue, or room, whichever comes later.
 
     Without a live worker nobody is served before the deadline.
     """
-    return max(_turn_s(latest, len(fleet.workers)), _room_s(observed, fleet)) if fleet.can_serve else goals.deadline_s
+    return max(_turn_s(latest, len(fleet.workers)), _room_s(observed, fleet)) if fleet.can_serve else deadline_s
 
 
 def _turn_s(latest: Window, num_workers: int) -> float:

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 
 from scheduler.capacity.health import Health
-from scheduler.capacity.measure import AUDIT_S, Capacity, Goals
+from scheduler.capacity.measure import AUDIT_S, MAX_UTILIZATION, Capacity
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.capacity.window import last_seconds, rising
+from scheduler.settings import Settings
 
 RUNBOOK = "docs/operations.md"
 REDIS_UNREACHABLE = "redis-unreachable"
@@ -107,9 +108,9 @@ class Alert:
     runbook: str
 
 
-def holding(situation: Situation, goals: Goals) -> tuple[Alert, ...]:
+def holding(situation: Situation, settings: Settings) -> tuple[Alert, ...]:
     """Every rule whose value is beyond its upper bar, the worst first: for a view without a memory."""
-    read = [(rule, rule.read(situation)) for rule in rules(goals)]
+    read = [(rule, rule.read(situation)) for rule in rules(settings)]
     return tuple(
         Alert(rule.name, rule.severity.value, value, rule.sentence(value, situation), rule.runbook)
         for rule, value in read
@@ -117,9 +118,9 @@ def holding(situation: Situation, goals: Goals) -> tuple[Alert, ...]:
     )
 
 
-def rules(goals: Goals) -> tuple[Rule, ...]:
+def rules(settings: Settings) -> tuple[Rule, ...]:
     """All of them, the worst first."""
-    return (*_outage_rules(), *_load_rules(goals), *_health_rules())
+    return (*_outage_rules(), *_load_rules(settings), *_health_rules())
 
 
 def _outage_rules() -> tuple[Rule, ...]:
@@ -184,8 +185,8 @@ def _outage_rules() -> tuple[Rule, ...]:
     )  # fmt: skip
 
 
-def _load_rules(goals: Goals) -> tuple[Rule, ...]:
-    slo_s, most = goals.slo_wait_s, goals.max_utilization
+def _load_rules(settings: Settings) -> tuple[Rule, ...]:
+    slo_s, most = settings.slo_ms / 1e3, MAX_UTILIZATION
     return (
         Rule(
             "predicted-wait-long", Severity.CRITICAL,

@@ -18,10 +18,10 @@ from api.service.readiness import check_status
 from ops.run.doctor import examine
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.health import health_of
-from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.errors import Cancelled, NotReady
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from scheduler.settings import Settings
 from tests.mailbox_house import (
     RedisHouse,
     SubmittingMailbox,
@@ -131,7 +131,7 @@ def test_a_worker_of_rq_is_named_by_log_alert_and_doctor(
     house.worker()
 
     observed = house.api().observe()
-    changes = Alerts(Goals(slo_wait_s=0.5, deadline_s=30.0)).evaluate(observed, None, 0.0)
+    changes = Alerts(Settings()).evaluate(observed, None, 0.0)
     (finding,) = [each for each in examine({}, redis_url) if each.check == "workers of RQ"]
 
     assert observed.foreign_workers == (foreign_worker,)

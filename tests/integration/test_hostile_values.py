@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 import pytest
 from redis import Redis
 
-from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.measure import measure
 from scheduler.errors import RemovedByOperator, ServingError
 from scheduler.messages import Completion, FinishReason
+from scheduler.settings import Settings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
 from worker.queue.connection import RedisConnection, script
@@ -42,7 +43,7 @@ def test_a_field_that_is_no_number_harms_no_other_request(
 
     assert api.wait(good).request_id == "good"
     assert eventually(lambda: api.status().reserved_requests == 0)
-    assert 0 <= measure(api.observe(), Goals(0.5, 30.0)).utilization < 10
+    assert 0 <= measure(api.observe(), Settings()).utilization < 10
 
 
 @pytest.mark.parametrize("field", NUMBERS)
@@ -210,7 +211,7 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     connection.close()
 
     json.dumps(seen.totals | seen.counts, allow_nan=False)
-    measure(seen, Goals(0.5, 30.0))
+    measure(seen, Settings())
     assert api.status().redis_ok
 
 

@@ -13,7 +13,7 @@ from redis.exceptions import ResponseError
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.alerts import Alerts
-from scheduler.capacity.measure import Goals
+from scheduler.settings import Settings
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess
 from worker.queue.redis_observer import SystemReader
@@ -43,7 +43,7 @@ def get(url: str, body: bytes | None = None) -> tuple[int, str]:
 
 def test_a_redis_that_cannot_save_is_named_by_readiness_refusals_and_alert(private_redis: EmbeddedRedis) -> None:
     reader = SystemReader(connect(private_redis.url))
-    alerts = Alerts(Goals(slo_wait_s=0.5, deadline_s=30.0))
+    alerts = Alerts(Settings())
     with ApiProcess(private_redis.url) as api:
         reader.observe()
         refuse_writes(private_redis)

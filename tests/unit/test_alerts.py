@@ -8,12 +8,13 @@ from dataclasses import replace
 import pytest
 
 from scheduler.capacity.alerts import Alerts, Change
-from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.measure import Capacity
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, Severity, rules
+from scheduler.settings import Settings
 from worker.queue.connection import script_sources
 
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 WELL = Observed(now=Moment(at_s=0.0), workers=(WorkerFacts("a"),), num_api_replicas=1)
 CALM = Capacity(utilization=0.3, predicted_wait_s=0.01, residual=0.01)
 
@@ -22,7 +23,7 @@ class Clock:
     """Looks at one situation again and again, half a second apart."""
 
     def __init__(self) -> None:
-        self.alerts = Alerts(GOALS)
+        self.alerts = Alerts(SETTINGS)
         self.now = 1000.0
 
     def hold(self, observed: Observed | None, capacity: Capacity | None, seconds: float) -> list[Change]:
@@ -33,8 +34,8 @@ class Clock:
         return changes
 
 
-def rule(name: str, goals: Goals = GOALS) -> Rule:
-    return next(one for one in rules(goals) if one.name == name)
+def rule(name: str, settings: Settings = SETTINGS) -> Rule:
+    return next(one for one in rules(settings) if one.name == name)
 
 
 def steady(observed: Observed = WELL, residual: float = 0.0, num_ended: int = 600) -> tuple[Observed, Capacity]:
@@ -86,7 +87,7 @@ def clear_situation(name: str) -> tuple[Observed, Capacity]:
     return steady() if name == "littles-law-broken" else (WELL, CALM)
 
 
-@pytest.mark.parametrize("name", [one.name for one in rules(GOALS)])
+@pytest.mark.parametrize("name", [one.name for one in rules(SETTINGS)])
 def test_a_rule_is_raised_once_after_its_time_and_cleared_once_after_its_other(name: str) -> None:
     clock, bars = Clock(), rule(name).bars
     clock.hold(*clear_situation(name), 5)
@@ -101,7 +102,7 @@ def test_a_rule_is_raised_once_after_its_time_and_cleared_once_after_its_other(n
     assert clock.alerts.raised == ()
 
 
-@pytest.mark.parametrize("name", [one.name for one in rules(GOALS)])
+@pytest.mark.parametrize("name", [one.name for one in rules(SETTINGS)])
 def test_every_sentence_names_value_limit_and_remedy(name: str) -> None:
     clock = Clock()
     clock.hold(*clear_situation(name), 5)
@@ -115,7 +116,7 @@ def test_every_sentence_names_value_limit_and_remedy(name: str) -> None:
 
 
 def test_a_worker_that_is_gone_is_told_at_the_first_look() -> None:
-    alerts = Alerts(GOALS)
+    alerts = Alerts(SETTINGS)
     alerts.evaluate(WELL, CALM, 0.0)
 
     (change,) = alerts.evaluate(replace(WELL, workers=()), CALM, 0.5)
@@ -228,7 +229,7 @@ def test_a_redis_without_a_limit_counts_as_one_of_a_gibibyte() -> None:
 
 def test_memory_raises_its_alert_before_requests_are_refused_for_it() -> None:
     refused_above = re.search(r"MEMORY_SHARE, KEPT_SHARE = (\d) / (\d), 1 / 2", script_sources()["enqueue"])
-    (rule,) = [rule for rule in rules(GOALS) if rule.name == "redis-memory-high"]
+    (rule,) = [rule for rule in rules(SETTINGS) if rule.name == "redis-memory-high"]
 
     assert rule.bars.raise_above < int(refused_above[1]) / int(refused_above[2])
 
@@ -255,4 +256,4 @@ def test_the_limit_of_the_wait_is_the_goal_of_the_settings() -> None:
     (change,) = Clock().hold(WELL, replace(CALM, predicted_wait_s=1.25, workers_needed=2), 10)
 
     assert all(part in change.alert.sentence for part in ("1.25 s", "0.5 s", "add 1 worker (2 needed, 1 live)"))
-    assert rule("predicted-wait-long", replace(GOALS, slo_wait_s=2.0)).bars.raise_above == 2.0
+    assert rule("predicted-wait-long", replace(SETTINGS, slo_ms=2000)).bars.raise_above == 2.0

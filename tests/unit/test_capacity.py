@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.capacity.fleet import Fleet, Shape, shape_of
-from scheduler.capacity.measure import Capacity, Goals, measure, workers_needed
+from scheduler.capacity.measure import Capacity, measure, workers_needed
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.window import last_seconds, rising
 from scheduler.observations import IterationSums
+from scheduler.settings import Settings
 
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 WORKER = WorkerFacts("worker-1", kv_budget_tokens=4096, max_slots=256)
 SHAPE = Shape(prompt_tokens=18, output_tokens=4, reserved_tokens=50, fixed_s=0.003, unit_s=6e-5)
 SUMS = (
@@ -40,7 +41,7 @@ def observed(last_s: int = 100, workers: tuple[WorkerFacts, ...] = (WORKER,), **
 
 
 def test_the_figures_of_a_steady_system_are_those_of_its_books() -> None:
-    capacity = measure(observed(), GOALS)
+    capacity = measure(observed(), SETTINGS)
 
     assert capacity.arrival_rate_per_s == pytest.approx(10.0)
     assert capacity.number_in_system == pytest.approx(2.0)
@@ -51,7 +52,8 @@ def test_the_figures_of_a_steady_system_are_those_of_its_books() -> None:
 
 
 def test_full_batches_of_two_workers_serve_twice_as_much() -> None:
-    one, two = measure(observed(), GOALS), measure(observed(workers=(WORKER, replace(WORKER, name="worker-2"))), GOALS)
+    workers = WORKER, replace(WORKER, name="worker-2")
+    one, two = measure(observed(), SETTINGS), measure(observed(workers=workers), SETTINGS)
 
     assert two.service_rate_tokens_per_s == pytest.approx(2 * one.service_rate_tokens_per_s)
     assert two.queue_bound_tokens == pytest.approx(2 * one.queue_bound_tokens, abs=1)
@@ -79,8 +81,8 @@ def test_the_full_rate_is_that_of_as_many_as_the_budget_holds() -> None:
 
 
 def test_a_backlog_is_waited_for_at_the_full_rate() -> None:
-    calm = measure(observed(num_running=80), GOALS)
-    full = measure(observed(num_running=81, num_waiting=100), GOALS)
+    calm = measure(observed(num_running=80), SETTINGS)
+    full = measure(observed(num_running=81, num_waiting=100), SETTINGS)
 
     full_per_s = full.service_rate_tokens_per_s / 22
     assert full.predicted_wait_s == pytest.approx(101 / full_per_s)
@@ -88,14 +90,14 @@ def test_a_backlog_is_waited_for_at_the_full_rate() -> None:
 
 
 def test_without_a_live_worker_nothing_is_served_before_the_deadline() -> None:
-    capacity = measure(observed(workers=(), num_waiting=3), GOALS)
+    capacity = measure(observed(workers=(), num_waiting=3), SETTINGS)
 
     assert capacity.service_rate_tokens_per_s == capacity.queue_bound_tokens == 0
     assert (capacity.predicted_wait_s, capacity.utilization, capacity.workers_needed) == (30.0, 1.0, 1)
 
 
 def test_a_system_that_has_just_started_tells_nothing_yet() -> None:
-    capacity = measure(Observed(Moment(at_s=1.8e9), workers=(WORKER,)), GOALS)
+    capacity = measure(Observed(Moment(at_s=1.8e9), workers=(WORKER,)), SETTINGS)
 
     assert capacity == Capacity(workers_needed=1)
 
@@ -103,22 +105,22 @@ def test_a_system_that_has_just_started_tells_nothing_yet() -> None:
 def test_a_first_request_that_never_ends_is_waited_for_as_long_as_it_has() -> None:
     stuck = Observed(Moment(100.0, accepted=300), (), (WORKER,), num_waiting=300, oldest_waiting_s=7.0)
 
-    assert measure(stuck, GOALS).predicted_wait_s == 7.0
+    assert measure(stuck, SETTINGS).predicted_wait_s == 7.0
 
 
 def test_what_a_worker_can_do_is_known_after_a_quiet_hour() -> None:
     busy = a_moment(100.0)
     quiet = [replace(busy, at_s=3600.0 + at_s) for at_s in range(121)]
-    capacity = measure(Observed(quiet[-1], tuple(quiet[:-1]), (WORKER,)), GOALS)
+    capacity = measure(Observed(quiet[-1], tuple(quiet[:-1]), (WORKER,)), SETTINGS)
 
-    assert capacity.service_rate_tokens_per_s == measure(observed(), GOALS).service_rate_tokens_per_s
+    assert capacity.service_rate_tokens_per_s == measure(observed(), SETTINGS).service_rate_tokens_per_s
     assert (capacity.utilization, capacity.arrival_rate_per_s, capacity.residual) == (0.0, 0.0, 0.0)
 
 
 def test_what_was_before_redis_was_emptied_is_not_counted() -> None:
     earlier = tuple(replace(a_moment(900.0), at_s=float(at_s)) for at_s in range(40, 70))
     later = tuple(replace(a_moment(at_s - 70.0), at_s=float(at_s)) for at_s in range(70, 101))
-    capacity = measure(Observed(later[-1], earlier + later[:-1], (WORKER,)), GOALS)
+    capacity = measure(Observed(later[-1], earlier + later[:-1], (WORKER,)), SETTINGS)
 
     assert capacity.arrival_rate_per_s == pytest.approx(10.0)
 
@@ -140,8 +142,8 @@ def test_a_moment_told_late_still_begins_the_window() -> None:
 def test_fewer_than_thirty_ends_audit_nothing() -> None:
     lost = [Moment(float(at_s), area_s=10.0 * at_s, stay_s=0.1 * at_s, accepted=at_s, ended=at_s) for at_s in range(31)]
 
-    assert measure(Observed(lost[29], tuple(lost[:29])), GOALS).residual == 0.0
-    assert measure(Observed(lost[30], tuple(lost[:30])), GOALS).residual == pytest.approx(0.99)
+    assert measure(Observed(lost[29], tuple(lost[:29])), SETTINGS).residual == 0.0
+    assert measure(Observed(lost[30], tuple(lost[:30])), SETTINGS).residual == pytest.approx(0.99)
 
 
 def test_a_backlog_that_has_just_drained_is_not_taken_for_lost_requests() -> None:
@@ -153,14 +155,14 @@ def test_a_backlog_that_has_just_drained_is_not_taken_for_lost_requests() -> Non
         for s in range(1, 16)
     ]
 
-    assert measure(Observed(rows[-1], tuple(rows[:-1])), GOALS).residual == 0.0
+    assert measure(Observed(rows[-1], tuple(rows[:-1])), SETTINGS).residual == 0.0
 
 
 @pytest.mark.parametrize(("load", "needed"), [(0.0, 1), (0.5, 1), (0.79, 1), (0.81, 2), (1.7, 3), (40.0, 50)])
 def test_as_many_workers_are_needed_as_keep_the_utilization(load: float, needed: int) -> None:
     fleet = Fleet(SHAPE, [WORKER])
 
-    assert workers_needed(load * fleet.requests_per_s, fleet, GOALS) == needed
+    assert workers_needed(load * fleet.requests_per_s, fleet) == needed
 
 
 @pytest.mark.parametrize(
@@ -214,9 +216,9 @@ anything = st.builds(
 
 
 @settings(max_examples=50)
-@given(anything, st.floats(0, 10), st.floats(0, 1))
-def test_no_figure_is_ever_negative_or_no_number(seen: Observed, slo_wait_s: float, most: float) -> None:
-    capacity = asdict(measure(seen, Goals(slo_wait_s, 30.0, most)))
+@given(anything)
+def test_no_figure_is_ever_negative_or_no_number(seen: Observed) -> None:
+    capacity = asdict(measure(seen, SETTINGS))
 
     assert set(capacity) == {spec.name for spec in fields(Capacity)}
     assert all(isfinite(value) and value >= 0 for value in capacity.values()), capacity

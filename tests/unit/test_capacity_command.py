@@ -12,8 +12,9 @@ from ops.cli import main
 from ops.observe import capacity as command
 from ops.observe.capacity import METRICS, Figures, advice, as_json, rows
 from ops.observe.scrape import ScrapeError, parse
-from scheduler.capacity.measure import Goals, measure
+from scheduler.capacity.measure import measure
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.settings import Settings
 
 FIGURES = Figures(
     arrival_rate_per_s=12.0, number_in_system=1.8, time_in_system_s=0.15, residual=0.004,
@@ -28,7 +29,7 @@ def run(*arguments: str, env: dict[str, str] | None = None) -> Result:
 
 
 def test_the_advice_says_how_far_the_workers_go() -> None:
-    assert advice(FIGURES, 0.8) == (
+    assert advice(FIGURES) == (
         "One worker serves 3,900 tokens/s; at the present 12 requests/s it is 31% used. "
         "Enough until about 31 requests/s."
     )
@@ -48,7 +49,7 @@ def test_the_advice_says_how_far_the_workers_go() -> None:
     ],
 )
 def test_the_advice_names_the_next_step(changes: dict[str, float], end: str) -> None:
-    assert advice(replace(FIGURES, **changes), 0.8).endswith(end)
+    assert advice(replace(FIGURES, **changes)).endswith(end)
 
 
 def test_nothing_is_enough_while_answers_fail_or_nothing_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,15 +75,14 @@ def test_a_metric_that_is_missing_is_named() -> None:
 
 
 def test_the_figures_of_redis_are_those_that_capacity_measures() -> None:
-    goals = Goals(0.5, 30.0)
     before = Moment(at_s=0.0), Moment(at_s=50.0, area_s=75.0, stay_s=72.0, accepted=500, ended=498)
     observed = Observed(
         now=Moment(at_s=60.0, area_s=90.0, stay_s=87.0, accepted=600, ended=598), history=before,
         workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_waiting=1, num_running=2,
     )  # fmt: skip
-    capacity = measure(observed, goals)
+    capacity = measure(observed, Settings())
 
-    figures = Figures.of_observed(observed, goals)
+    figures = Figures.of_observed(observed, Settings())
 
     assert figures.arrival_rate_per_s == capacity.arrival_rate_per_s > 0
     assert (figures.num_workers, figures.num_waiting, figures.num_running) == (1, 1, 2)
@@ -111,7 +111,7 @@ def test_the_command_prints_the_table_and_the_advice(monkeypatch: pytest.MonkeyP
     assert result.exit_code == 0
     assert asked == ["http://h:1"]
     assert "utilization" in result.output
-    assert result.output.rstrip().endswith(advice(FIGURES, 0.8))
+    assert result.output.rstrip().endswith(advice(FIGURES))
     assert "60 s" in result.output and all(len(line) <= 80 for line in result.output.split("\n\n")[0].splitlines())
 
 
@@ -120,7 +120,7 @@ def test_the_json_form_has_every_figure_and_the_advice(monkeypatch: pytest.Monke
 
     document = json.loads(run("--json").output)
 
-    assert document == json.loads(as_json(FIGURES, advice(FIGURES, 0.8)))
+    assert document == json.loads(as_json(FIGURES, advice(FIGURES)))
     assert document["utilization"] == 0.31
 
 

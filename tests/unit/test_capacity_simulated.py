@@ -12,10 +12,11 @@ from statistics import mean
 import pytest
 
 from scheduler.batching import BatchLimits
-from scheduler.capacity.measure import Capacity, Goals, measure
+from scheduler.capacity.measure import MAX_UTILIZATION, Capacity, measure
+from scheduler.settings import Settings
 from tests.simulated_service import CostModel, Service
 
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 LIMITS = BatchLimits(kv_budget_tokens=4096, max_slots=256, max_iteration_tokens=512)
 FULL_PER_S = 71.0  # 81 requests of 50 reserved tokens at once, an iteration of 0.257 s with them, 4.4 tokens out
 WARM_UP_S = 15.0
@@ -34,7 +35,7 @@ def a_service(load: Callable[[float], float], most: float, **more: object) -> Se
 def watched(service: Service, last_s: float) -> list[tuple[float, Capacity]]:
     """What is said at the end of every second, from the warm-up on."""
     seen = [(observed.now.at_s, observed) for observed in service.seconds(last_s)]
-    return [(at_s, measure(observed, GOALS)) for at_s, observed in seen if at_s >= WARM_UP_S]
+    return [(at_s, measure(observed, SETTINGS)) for at_s, observed in seen if at_s >= WARM_UP_S]
 
 
 def wait_s(service: Service, begin_s: float, end_s: float) -> float:
@@ -140,8 +141,8 @@ def test_the_workers_needed_keep_the_wait_and_the_utilization() -> None:
     said = watched(a_service(lambda now: 1.9, 1.9, num_workers=needed), 35.0)
 
     assert needed == 3
-    assert mean(capacity.utilization for _, capacity in said) < GOALS.max_utilization
-    assert mean(capacity.predicted_wait_s for _, capacity in said) < GOALS.slo_wait_s
+    assert mean(capacity.utilization for _, capacity in said) < MAX_UTILIZATION
+    assert mean(capacity.predicted_wait_s for _, capacity in said) < SETTINGS.slo_ms / 1e3
 
 
 def test_a_queue_as_long_as_the_bound_is_served_within_the_deadline() -> None:
@@ -154,4 +155,4 @@ def test_a_queue_as_long_as_the_bound_is_served_within_the_deadline() -> None:
 
     longest_s = max(stay_s for _, stay_s in service.stays)
 
-    assert longest_s == pytest.approx(GOALS.deadline_s, rel=0.15)
+    assert longest_s == pytest.approx(SETTINGS.request_timeout_s, rel=0.15)

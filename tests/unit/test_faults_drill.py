@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from ops.drills.faults import FAULTS, Seen, checks_of
-from scheduler.capacity.measure import Goals
 from scheduler.capacity.rules import rules
-from scheduler.settings import FAULT_NAMES
+from scheduler.settings import FAULT_NAMES, Settings
 
 STUCK = next(fault for fault in FAULTS if fault.name == "leaked-slot")
 
@@ -15,7 +14,7 @@ def test_every_fault_of_break_is_turned_on() -> None:
 
 
 def test_every_alert_that_is_waited_for_is_one_of_the_rules() -> None:
-    assert {fault.alert for fault in FAULTS} <= {rule.name for rule in rules(Goals(0.5, 30.0))}
+    assert {fault.alert for fault in FAULTS} <= {rule.name for rule in rules(Settings())}
 
 
 def test_an_alert_that_comes_late_or_never_or_stays_or_a_probe_that_says_nothing_fails_the_drill() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scheduler.capacity.measure import goals_of
+from scheduler.capacity.measure import MAX_UTILIZATION
 from scheduler.settings import Settings
 from tests.kustomize import build, build_with
 
@@ -88,7 +88,7 @@ def test_thresholds_are_the_settings_they_stand_for(scaled: dict[str, dict[str, 
 
     assert thresholds == {"workers-needed": 1.0, "reserved-tokens": settings.kv_budget_tokens, "predicted-wait": 1.0}
     wait_s, utilization = re.findall(r"> bool ([\d.]+)", queries(scaled["worker"])["predicted-wait"])
-    assert (float(wait_s), float(utilization)) == (settings.slo_ms / 1000, goals_of(settings).max_utilization)
+    assert (float(wait_s), float(utilization)) == (settings.slo_ms / 1000, MAX_UTILIZATION)
 
 
 def test_no_trigger_of_the_workers_is_a_ratio_that_multiplies_them(scaled: dict[str, dict[str, Any]]) -> None:

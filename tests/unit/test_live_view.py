@@ -11,14 +11,13 @@ from flask.testing import FlaskClient
 from api.live.figures import figures
 from api.live.hub import MOST_VIEWERS, Hub
 from api.site import services_of
-from scheduler.capacity.measure import Goals
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotReady, RateLimited
 from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
 from worker.queue.redis_observer import RedisObserver
 
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 
 
 def test_figures_are_of_the_time_between_two_looks() -> None:
@@ -26,24 +25,24 @@ def test_figures_are_of_the_time_between_two_looks() -> None:
     totals = {"generation_tokens": 1600, "time_to_first_token:9": 10, "inter_token_latency:2": 4}
     later = Observed(now=Moment(at_s=12.0, done=140), totals=totals, workers=(WorkerFacts("w"),), num_waiting=3)
 
-    found = figures(earlier, later, GOALS)
+    found = figures(earlier, later, SETTINGS)
 
     assert (found["answers_per_s"], found["tokens_per_s"], found["waiting"]) == (20.0, 300.0, 3)
     assert found["ttft_ms"] == [25.0, 29.5] and found["itl_ms"] == [1.8, 2.0]
-    assert figures(later, later, GOALS)["ttft_ms"] is None and figures(later, later, GOALS)["law"] is None
+    assert figures(later, later, SETTINGS)["ttft_ms"] is None and figures(later, later, SETTINGS)["law"] is None
 
 
 def test_the_three_of_littles_law_are_of_one_window() -> None:
     earlier = Observed(now=Moment(at_s=10.0, area_s=100.0, stay_s=50.0, accepted=90, ended=90))
     later = Observed(now=Moment(at_s=20.0, area_s=104.0, stay_s=54.0, accepted=490, ended=490))
 
-    assert figures(earlier, later, GOALS)["law"] == {"L": 0.4, "rate_per_s": 40.0, "W_ms": 10.0, "residual": 0.0}
+    assert figures(earlier, later, SETTINGS)["law"] == {"L": 0.4, "rate_per_s": 40.0, "W_ms": 10.0, "residual": 0.0}
 
 
 def test_a_system_without_workers_shows_the_alert() -> None:
     seen = Observed(now=Moment(at_s=1.0))
 
-    assert "no-live-worker" in [one["name"] for one in figures(seen, seen, GOALS)["alerts"]]
+    assert "no-live-worker" in [one["name"] for one in figures(seen, seen, SETTINGS)["alerts"]]
 
 
 def test_so_many_may_watch_and_no_more() -> None:

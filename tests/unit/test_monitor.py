@@ -17,7 +17,6 @@ from ops.observe import heartbeat_file
 from ops.observe.heartbeat_file import HeartbeatFile, is_fresh
 from ops.observe.monitor import Watch, payload_of
 from scheduler.capacity.alerts import Alerts
-from scheduler.capacity.measure import goals_of
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 from tests.log_lines import capture_logs
@@ -26,7 +25,7 @@ from worker.queue.protocol import MailboxDown
 WELL = Observed(
     now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_api_replicas=1
 )
-GOALS = goals_of(Settings())
+SETTINGS = Settings()
 
 
 class Sight:
@@ -44,7 +43,7 @@ class Sight:
 class Looking:
     def __init__(self) -> None:
         self.sight, self.posted, self.now = Sight(), [], 0.0
-        self.watch = Watch(self.sight, GOALS, self.posted.append)
+        self.watch = Watch(self.sight, SETTINGS, self.posted.append)
 
     def see(self, observed: Observed | None, seconds: float) -> list[dict[str, Any]]:
         self.sight.observed = observed
@@ -94,7 +93,7 @@ def test_every_change_is_posted_with_a_text_that_says_it_all() -> None:
 
 
 def test_a_payload_is_plain_json_with_an_id_of_its_own_and_tells_how_long_it_held() -> None:
-    alerts = Alerts(GOALS)
+    alerts = Alerts(SETTINGS)
     alerts.evaluate(WELL, None, 9.5)
     (raised,) = alerts.evaluate(replace(WELL, workers=()), None, 10.0)
     alerts.evaluate(WELL, None, 11.5)

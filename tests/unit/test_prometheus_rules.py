@@ -11,7 +11,7 @@ import yaml
 
 from ops.observe.capacity import METRICS
 from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
-from scheduler.capacity.measure import AUDIT_S, goals_of
+from scheduler.capacity.measure import AUDIT_S
 from scheduler.capacity.rules import (
     ASSUMED_MAX_MEMORY_BYTES,
     Rule,
@@ -25,7 +25,7 @@ TEXT = (ROOT / "ops" / "deploy" / "prometheus" / "rules.yml").read_text(encoding
 (GROUP,) = yaml.safe_load(TEXT)["groups"]
 ALERTS = {rule["alert"]: rule for rule in GROUP["rules"] if "alert" in rule}
 RECORDS = {rule["record"]: rule["expr"] for rule in GROUP["rules"] if "record" in rule}
-OURS = rules(goals_of(Settings()))
+OURS = rules(Settings())
 LEAST_S = 10.0  # two scrapes: one value alone may be a restart
 WITH_LIMIT = [rule for rule in OURS if rule.bars.raise_above > 0]
 RUNBOOK = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")

@@ -16,16 +16,16 @@ from ops.observe.top.bars import Bar
 from ops.observe.top.drawing import Picture
 from ops.observe.top.view import Reading, view_of
 from ops.observe.top.watch import Frame
-from scheduler.capacity.measure import Goals
+from scheduler.settings import Settings
 from tests.metrics_text import metrics_text
 
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
 def frame(**about: Any) -> Frame:
     earlier, later = (Reading(at_s, parse(metrics_text(at_s, **about))) for at_s in (100.0, 110.0))
-    return Frame("http://far:8000", 1.0, view_of(earlier, later, GOALS), NOON)
+    return Frame("http://far:8000", 1.0, view_of(earlier, later, SETTINGS), NOON)
 
 
 def drawn(shown: Frame, width: int = 80, height: int | None = None, now: datetime = NOON) -> list[str]:
@@ -120,7 +120,7 @@ def test_names_from_elsewhere_cannot_move_the_cursor() -> None:
     earlier, later = (Reading(10.0 * at, parse(one)) for at, one in enumerate(texts))
     console = Console(width=80, file=io.StringIO())
 
-    console.print(Picture(Frame("http://far:8000", 1.0, view_of(earlier, later, GOALS), NOON), NOON))
+    console.print(Picture(Frame("http://far:8000", 1.0, view_of(earlier, later, SETTINGS), NOON), NOON))
 
     assert "a?[2Jb" in console.file.getvalue()
     assert "\x1b" not in console.file.getvalue()
@@ -131,7 +131,7 @@ def test_a_percentile_beyond_the_last_bucket_is_marked() -> None:
     texts = [f'{name}_bucket{{le="10.0"}} 0\n{name}_bucket{{le="+Inf"}} {num}\n' for num in (0, 9)]
     earlier, later = (Reading(10.0 * at, parse(one)) for at, one in enumerate(texts))
 
-    assert ">= 10.0 s" in text(Frame("http://far:8000", 1.0, view_of(earlier, later, GOALS), NOON))
+    assert ">= 10.0 s" in text(Frame("http://far:8000", 1.0, view_of(earlier, later, SETTINGS), NOON))
 
 
 def test_what_the_server_does_not_tell_is_a_dash() -> None:

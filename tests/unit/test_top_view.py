@@ -14,11 +14,11 @@ import pytest
 from ops.observe.scrape import parse
 from ops.observe.top.view import Reading, View, document, view_of
 from ops.observe.top.watch import WINDOW_S, Watch
-from scheduler.capacity.measure import Goals
+from scheduler.settings import Settings
 from tests.metrics_text import metrics_text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
-GOALS = Goals(slo_wait_s=0.5, deadline_s=30.0)
+SETTINGS = Settings()
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
@@ -27,7 +27,7 @@ def reading(at_s: float, **about: Any) -> Reading:
 
 
 def window(**about: Any) -> View:
-    return view_of(reading(100.0), reading(110.0, **about), GOALS)
+    return view_of(reading(100.0), reading(110.0, **about), SETTINGS)
 
 
 def test_rates_are_differences_of_counters_by_the_time_between() -> None:
@@ -43,7 +43,7 @@ def test_rates_are_differences_of_counters_by_the_time_between() -> None:
 def test_counters_that_began_anew_give_what_they_count_since() -> None:
     earlier, later = Reading(100.0, parse(metrics_text(50))), Reading(110.0, parse(metrics_text(5)))
 
-    rates = view_of(earlier, later, GOALS).rates
+    rates = view_of(earlier, later, SETTINGS).rates
 
     assert rates["arrivals_per_s"] == pytest.approx(238 * 5 / 10)
 
@@ -62,7 +62,7 @@ def test_values_before_the_window_do_not_count() -> None:
     slow_first = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 900, float("inf"): 1000})))
     then_fast = Reading(10.0, parse(_one_histogram({0.1: 50, 10.0: 950, float("inf"): 1050})))
 
-    ttft = view_of(slow_first, then_fast, GOALS).latency["ttft"]
+    ttft = view_of(slow_first, then_fast, SETTINGS).latency["ttft"]
 
     assert (ttft.count, ttft.p99_s) == (50, pytest.approx(0.099))
 
@@ -71,7 +71,7 @@ def test_a_percentile_beyond_the_last_bucket_is_its_bound() -> None:
     earlier = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 0, float("inf"): 0})))
     later = Reading(10.0, parse(_one_histogram({0.1: 0, 10.0: 1, float("inf"): 100})))
 
-    ttft = view_of(earlier, later, GOALS).latency["ttft"]
+    ttft = view_of(earlier, later, SETTINGS).latency["ttft"]
 
     assert (ttft.p50_s, ttft.highest_s) == (10.0, 10.0)
 
@@ -82,7 +82,7 @@ def _one_histogram(below: dict[float, float]) -> str:
 
 
 def test_gauges_are_those_of_the_later_reading() -> None:
-    view = view_of(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), GOALS)
+    view = view_of(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), SETTINGS)
 
     assert view.queue["depth"] == 7
     assert (view.api_replicas, view.capacity["workers_live"], view.capacity["workers_needed"]) == (3, 2, 2)
@@ -102,7 +102,7 @@ def test_each_live_worker_has_its_row_by_name() -> None:
 def test_a_single_reading_has_gauges_but_no_rates_and_no_percentiles() -> None:
     alone = reading(100.0)
 
-    view = view_of(alone, alone, GOALS)
+    view = view_of(alone, alone, SETTINGS)
 
     assert view.queue["waiting"] == 15
     assert view.rates["arrivals_per_s"] is None
@@ -133,7 +133,7 @@ def test_alerts_are_the_rules_that_hold_now_the_worst_first() -> None:
 def test_the_longest_wait_aimed_at_is_the_one_given() -> None:
     early, late = reading(100.0), reading(110.0, predicted_wait_seconds=0.7)
 
-    assert view_of(early, late, Goals(slo_wait_s=1.0, deadline_s=30.0)).alerts == ()
+    assert view_of(early, late, Settings(slo_ms=1000)).alerts == ()
 
 
 def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None:
@@ -141,7 +141,7 @@ def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None
 
     late = reading(110.0, dead_letters=6, num_workers=0)
 
-    alerts = {one.name: one.value for one in view_of(early, late, GOALS).alerts}
+    alerts = {one.name: one.value for one in view_of(early, late, SETTINGS).alerts}
     assert alerts == {"no-live-worker": 1, "dead-letters-growing": 2}
 
 
@@ -150,8 +150,8 @@ def test_little_s_law_is_judged_only_of_a_steady_load() -> None:
     early, late = reading(100.0), reading(110.0, littles_law_residual=0.4)
     fewer_ended = Reading(110.0, parse(_without_the_ends_of_the_window(110.0)))
 
-    assert [one.name for one in view_of(early, late, GOALS).alerts] == ["littles-law-broken"]
-    assert view_of(early, fewer_ended, GOALS).alerts == ()
+    assert [one.name for one in view_of(early, late, SETTINGS).alerts] == ["littles-law-broken"]
+    assert view_of(early, fewer_ended, SETTINGS).alerts == ()
 
 
 def _without_the_ends_of_the_window(at_s: float) -> str:
@@ -184,7 +184,7 @@ def test_the_page_explains_every_key_of_the_document() -> None:
 
 
 def test_the_window_reaches_ten_seconds_back_however_often_it_is_read() -> None:
-    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
     for second in range(100, 131):
         watch.add(reading(float(second)), NOON)
 
@@ -192,7 +192,7 @@ def test_the_window_reaches_ten_seconds_back_however_often_it_is_read() -> None:
 
 
 def test_rare_readings_are_compared_with_the_one_before() -> None:
-    watch = Watch("http://h", every_s=30.0, goals=GOALS)
+    watch = Watch("http://h", every_s=30.0, settings=SETTINGS)
     for second in (100, 130, 160):
         watch.add(reading(float(second)), NOON)
 
@@ -200,7 +200,7 @@ def test_rare_readings_are_compared_with_the_one_before() -> None:
 
 
 def test_a_server_that_goes_away_leaves_its_last_values_and_since_when() -> None:
-    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
     watch.add(reading(100.0), NOON)
     watch.miss("no route", NOON + timedelta(seconds=1))
     watch.miss("refused", NOON + timedelta(seconds=2))
@@ -211,7 +211,7 @@ def test_a_server_that_goes_away_leaves_its_last_values_and_since_when() -> None
 
 
 def test_a_server_that_comes_back_is_away_no_more() -> None:
-    watch = Watch("http://h", every_s=1.0, goals=GOALS)
+    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
     watch.miss("refused", NOON)
     watch.add(reading(100.0), NOON + timedelta(seconds=3))
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from ops.observe.scrape import Scrape
 from scheduler.capacity.health import Health
-from scheduler.capacity.measure import Capacity, Goals
+from scheduler.capacity.measure import Capacity
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.rules import Alert, Situation, holding
+from scheduler.settings import Settings
 
 
-def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> tuple[Alert, ...]:
+def alerts_of(earlier: Scrape, later: Scrape, seconds: float, settings: Settings) -> tuple[Alert, ...]:
     """The worst first. Growing dead letters are those of the window; the server's word for all else."""
     if later.value("miniserve_workers") is None:  # a server that does not report the numbers that the rules need
         return ()
@@ -37,7 +38,7 @@ def alerts_of(earlier: Scrape, later: Scrape, seconds: float, goals: Goals) -> t
         ),
         new_dead_letters=int(max(0.0, _gauge(later, "dead_letters") - _gauge(earlier, "dead_letters"))),
     )
-    return holding(situation, goals)
+    return holding(situation, settings)
 
 
 def _observed(earlier: Scrape, later: Scrape, seconds: float) -> Observed:

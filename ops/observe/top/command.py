@@ -18,7 +18,6 @@ from ops.observe.top.drawing import Picture
 from ops.observe.top.view import document
 from ops.observe.top.watch import Frame, Watch, read_twice
 from ops.options import RangedType, option, with_settings
-from scheduler.capacity.measure import goals_of
 from scheduler.settings import Range, Settings
 
 _SVG_WIDTH = 100
@@ -50,7 +49,7 @@ def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) 
         metrics_url(url)
     except ScrapeError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    console, watch = Console(), Watch(url, every, goals_of(settings), api_key)
+    console, watch = Console(), Watch(url, every, settings, api_key)
     if console.is_terminal and not console.is_dumb_terminal and not any(asked.values()):
         screen.show(watch, console)
         return

@@ -14,8 +14,8 @@ from typing import Any
 from ops.observe.capacity import METRICS
 from ops.observe.scrape import Scrape
 from ops.observe.top.alarms import alerts_of
-from scheduler.capacity.measure import Goals
 from scheduler.capacity.rules import Alert
+from scheduler.settings import Settings
 
 Figures = dict[str, float | None]
 # Of each worker, as of its last beat; `waiting` is held by it and not admitted yet.
@@ -84,7 +84,7 @@ class View:
     alerts: tuple[Alert, ...]
 
 
-def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
+def view_of(earlier: Reading, later: Reading, settings: Settings) -> View:
     """Both may be the same one: then there are no rates and no percentiles yet."""
     window = _Window(later.at_s - earlier.at_s, earlier.scrape, later.scrape)
     scrape = later.scrape
@@ -99,7 +99,7 @@ def view_of(earlier: Reading, later: Reading, goals: Goals) -> View:
         law={name: scrape.value(METRICS[name]) for name in _LAW},
         capacity={"workers_live": scrape.value(METRICS["num_workers"])}
         | {name: scrape.value(METRICS[name]) for name in _CAPACITY},
-        alerts=alerts_of(window.earlier, scrape, window.seconds, goals),
+        alerts=alerts_of(window.earlier, scrape, window.seconds, settings),
     )
 
 

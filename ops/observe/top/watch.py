@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 
 from ops.observe.scrape import ScrapeError, scrape
 from ops.observe.top.view import Reading, View, view_of
-from scheduler.capacity.measure import Goals
+from scheduler.settings import Settings
 
 WINDOW_S = 10.0  # of the live view's rates and percentiles: a second alone holds too few requests for a p99
 
@@ -35,10 +35,10 @@ class Frame:
 class Watch:
     """Makes a frame of each reading and of each failure to read. Knows no clock and no network."""
 
-    def __init__(self, url: str, every_s: float, goals: Goals, api_key: str = "") -> None:
+    def __init__(self, url: str, every_s: float, settings: Settings, api_key: str = "") -> None:
         self.api_key = api_key
         self.frame = Frame(url, every_s)
-        self._goals = goals
+        self._settings = settings
         self._readings: deque[Reading] = deque()
 
     def add(self, reading: Reading, now: datetime) -> None:
@@ -46,7 +46,7 @@ class Watch:
         self._readings.append(reading)
         while len(self._readings) > 2 and self._readings[1].at_s <= reading.at_s - WINDOW_S:
             self._readings.popleft()
-        view = view_of(self._readings[0], reading, self._goals)
+        view = view_of(self._readings[0], reading, self._settings)
         self.frame = replace(self.frame, view=view, read_at=now, away_since=None, why="")
 
     def miss(self, why: str, now: datetime) -> None:
