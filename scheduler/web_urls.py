@@ -21,8 +21,11 @@ def origins_of(text: str) -> frozenset[str]:
 
 def webhook_fault(url: str) -> str:
     """What it must be and is not, without a word of the URL itself; '' for a sound one and for none at all."""
-    if not url or _WEBHOOK.fullmatch(url):
-        return ""
+    try:
+        if not url or (_WEBHOOK.fullmatch(url) and urlsplit(url).port != 0):
+            return ""
+    except ValueError:  # a port above 65535, or no IPv6 address between brackets
+        pass
     return (
         "must begin with http:// or https://, name a host, or HOST:PORT, and hold no blanks; "
         "a secret belongs in the path or the query, not before an @"

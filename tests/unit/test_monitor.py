@@ -173,6 +173,7 @@ def test_beats_of_killed_processes_are_swept_away_at_the_next_start(places: list
         ("https://h/S3 CRET", "hold no blanks"),
         ("https:///S3CRET", "name a host"),
         ("https://h:x/S3CRET", "name a host"),
+        ("https://h:65536/S3CRET", "HOST:PORT"),
         ("https://user:S3CRET@h/", "not before an @"),
     ],
 )
