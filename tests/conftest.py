@@ -11,6 +11,7 @@ from hypothesis import settings
 from redis import Redis
 
 from ops.run import embedded_redis
+from tests.mailbox_house import close_loops
 from tests.pace import patient
 from worker.model.blas import configure_blas
 from worker.queue import api_end, worker_end
@@ -44,6 +45,12 @@ def _no_file_in_the_home_of_who_tests(tmp_path_factory: pytest.TempPathFactory) 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loops_of_mailboxes_end() -> Iterator[None]:
+    yield
+    close_loops()
 
 
 @pytest.fixture(autouse=True)

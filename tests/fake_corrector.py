@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishRea
 from scheduler.settings import Settings
 from tests.by_handler import ByHandler
 from tests.fake_tokenizer import FakeTokenizer
+from tests.mailbox_house import run_in_own_loop
 from worker.queue.protocol import MailboxStatus, Submission
 
 
@@ -42,7 +42,7 @@ class FakeCorrector(Corrector):
     ask = None
 
     def __init__(self) -> None:
-        self.call = asyncio.Runner().run
+        self.call = run_in_own_loop()
         self.jobs: list[Asked] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None

@@ -24,6 +24,7 @@ from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
+from tests.mailbox_house import run_in_own_loop
 from worker.queue.api_end import RedisApiMailbox
 from worker.queue.connection import Address
 from worker.queue.protocol import MailboxStatus, Submission
@@ -42,7 +43,7 @@ class MailboxAtOnce(RedisApiMailbox):
 
     def __init__(self, pause: Pause) -> None:
         super().__init__(Address("redis://nowhere"))
-        self.call = asyncio.Runner().run
+        self.call = run_in_own_loop()
         edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from redis import Redis
 
@@ -69,6 +69,21 @@ def loop_in_a_thread() -> asyncio.AbstractEventLoop:
 
     threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
     return loop
+
+
+_runners: list[asyncio.Runner] = []
+
+
+def run_in_own_loop() -> Callable[..., Any]:
+    """What runs a coroutine for a mailbox without a server. Its event loop lives as long as the test module."""
+    _runners.append(asyncio.Runner())
+    return _runners[-1].run
+
+
+def close_loops() -> None:
+    """Each holds three files."""
+    while _runners:
+        _runners.pop().close()
 
 
 class SubmittingMailbox:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from unittest.mock import AsyncMock
@@ -21,6 +20,7 @@ from scheduler.errors import InvalidRequest, NotReady, QueueFull, SentenceTooLon
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
+from tests.mailbox_house import run_in_own_loop
 from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.protocol import MailboxStatus, Submission
 
@@ -30,7 +30,7 @@ class FakeMailbox(ApiMailbox):
 
     def __init__(self, status: Callable[[], MailboxStatus] = lambda: MailboxStatus(True, 1)) -> None:
         super().__init__()
-        self.call = asyncio.Runner().run
+        self.call = run_in_own_loop()
         self.requests: list[CorrectionRequest] = []
         self.timeouts: list[float] = []
         self.deadlines: list[float | None] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,9 +44,21 @@ def engine() -> Engine:
     return an_engine()
 
 
+_loops: list[asyncio.AbstractEventLoop] = []
+
+
+@pytest.fixture(autouse=True)
+def _loops_end() -> Iterator[None]:
+    yield
+    while _loops:
+        loop = _loops.pop()
+        loop.call_soon_threadsafe(loop.stop)
+
+
 def begun(local: LocalEngines) -> LocalEngines:
-    has_begun = threading.Event()
-    loop_in_a_thread().call_soon_threadsafe(lambda: (local.begin(), has_begun.set()))
+    has_begun, loop = threading.Event(), loop_in_a_thread()
+    _loops.append(loop)
+    loop.call_soon_threadsafe(lambda: (local.begin(), has_begun.set()))
     assert has_begun.wait(LONG_S)
     return local
 
