@@ -105,9 +105,10 @@ def _clues(text: str) -> tuple[float, float]:
     if for_english == inf:
         words = [*chain.from_iterable(map(_words, chunks))]
         weights = [*map(_weight, words)]
-        for_english = sum([weight == _ENGLISH_WEIGHT for weight in weights])
-        foreign = [at for at, weight in enumerate(weights) if weight > 0.0]
-        against = sum([0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weights[at] for at in foreign])
+        for_english = float(weights.count(_ENGLISH_WEIGHT))
+        for at, weight in enumerate(weights):
+            if weight > 0.0:
+                against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weight
     if for_english and next(filter(None, map(_words, chunks)))[0].lower() in _SHARED:
         for_english -= 0.5
     return for_english, against

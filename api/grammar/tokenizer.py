@@ -92,12 +92,13 @@ class Tokenizer:
         words: list[str] = []
         starts: list[int] = []
         links: list[int] = []
+        encoded = self._chunk
         at = num_words = 0
         for chunk in sentence.split(" "):
             start, at = at, at + len(chunk) + 1
             if not chunk:  # there may be thousands
                 continue
-            ids, numbers, texts, places, of_links = self._chunk(chunk)
+            ids, numbers, texts, places, of_links = encoded(chunk)
             if not ids:  # other white space
                 continue
             token_ids += ids
