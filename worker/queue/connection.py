@@ -140,7 +140,7 @@ class RedisConnection:
 
     def __init__(self, where: Where) -> None:
         self._line = new_line(where)
-        self._is_open = False
+        self.is_open = False
         self._num_expected = 0  # replies to what was sent
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
 
@@ -162,17 +162,13 @@ class RedisConnection:
             raise self._broken(refusal_of(error) or error) from error
 
     @property
-    def is_open(self) -> bool:
-        return self._is_open
-
-    @property
     def descriptor(self) -> int:
         """The file that an event loop may watch while the connection is open."""
         return self._line.descriptor
 
     def open(self) -> None:
         """Connect where it is not. Raises MailboxDown."""
-        if self._is_open:
+        if self.is_open:
             return
         try:
             self._open()
@@ -196,7 +192,7 @@ class RedisConnection:
         return self._checked(replies)
 
     def _checked(self, replies: list[Any]) -> list[Any]:
-        for reply in filter(_is_refusal, replies):
+        for reply in [each for each in replies if isinstance(each, ResponseError)]:
             if reply.is_a("NOSCRIPT"):  # SCRIPT FLUSH: load them again on the next call
                 raise self._broken("Redis has forgotten our scripts")
             if _is_demoted(reply):  # the next call finds the new primary
@@ -218,7 +214,7 @@ class RedisConnection:
     @property
     def address(self) -> str:
         """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
-        line = self._line.sock if self._is_open else None
+        line = self._line.sock if self.is_open else None
         if not isinstance(line, socket.socket):
             return "unknown"
         if line.family == socket.AF_UNIX:
@@ -227,7 +223,7 @@ class RedisConnection:
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
-        self._is_open = False
+        self.is_open = False
         self._num_expected = 0
         self._line.disconnect()
 
@@ -249,7 +245,7 @@ class RedisConnection:
                 raise reply
         # Where INFO is forbidden or unknown all Redis processes look alike, and a lost request counts as deleted.
         self.run_id = facts.get("run_id") or "unknown"
-        self._is_open = True
+        self.is_open = True
 
     def _send(self, commands: Any) -> None:
         self._line.send(b"".join(map(pack_command, commands)))
@@ -265,10 +261,6 @@ def checked(reply: Any) -> Any:
     if isinstance(reply, Exception):
         raise MailboxDown(str(reply)) from reply
     return reply
-
-
-def _is_refusal(reply: Any) -> bool:
-    return isinstance(reply, ResponseError)
 
 
 def _is_demoted(refusal: ResponseError) -> bool:
