@@ -24,11 +24,7 @@ class Handed:
     queue_s: float  # as the prefill worker saw it
     prefill_s: float
     kv: Any = None  # keys and values of the prompt, an array (L, T, 2C)
-    decoder: tuple[float, float, int] = (
-        0.0,
-        0.0,
-        0,
-    )  # certainty, what is asked besides, next place
+    decoder: tuple[float, float, int] = (0.0, 0.0, 0)  # certainty, what is asked besides, next place
 
 
 @dataclass(slots=True)

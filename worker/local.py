@@ -152,6 +152,9 @@ class LocalEngines(ApiMailbox):
             engine.drop_all()  # what was given up
             self._free.put(engine)
 
+    def abandon(self, wanted: Submission) -> None:
+        """Nothing to do: a sentence that nobody waits for has no job."""
+
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=len(self._engines), queue_depth=self._num_waiting)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import NoReturn
 from unittest.mock import AsyncMock
 
 import pytest
@@ -34,7 +35,7 @@ class FakeMailbox(ApiMailbox):
         self.requests: list[CorrectionRequest] = []
         self.timeouts: list[float] = []
         self.deadlines: list[float | None] = []
-        self.status = status
+        self._status = status
         self.is_closed = False
 
     async def enqueue(self, wanted: Submission) -> None:
@@ -52,7 +53,14 @@ class FakeMailbox(ApiMailbox):
 
     def abandon(self, wanted: Submission) -> None: ...
 
-    def cancel(self, request_id: str) -> None: ...
+    def status(self) -> MailboxStatus:
+        return self._status()
+
+    def cancel_all(self, request_ids: Sequence[str]) -> NoReturn:
+        raise AssertionError("nothing is cancelled here")
+
+    def follow(self, wanted: Submission) -> NoReturn:
+        raise AssertionError("nothing is followed here")
 
     def close(self) -> None:
         self.is_closed = True

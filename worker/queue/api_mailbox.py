@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -24,7 +25,7 @@ State = Completion | tuple[int, ...]  # of a job: its answer, or the output ids 
 T = TypeVar("T")
 
 
-class ApiMailbox:
+class ApiMailbox(ABC):
     """Queues the jobs of requests and waits for their answers. Methods without `async` may be called by any thread."""
 
     # Sends a command to Redis and returns the reply, for a thread; raises NotReady. None in the modes without a queue.
@@ -51,14 +52,15 @@ class ApiMailbox:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503."""
         return status
 
+    @abstractmethod
     def status(self) -> MailboxStatus:
         """One cheap round trip; never raises."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
         """End the jobs for all who wait for them. Raises NotReady."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def enqueue(self, wanted: Submission) -> None:
         """Queue the jobs of a request, in order: all or none. `wait` or `follow` comes next, if it is not asynchronous.
 
@@ -66,22 +68,21 @@ class ApiMailbox:
         NotReady, ShuttingDown, NeedsAQueue; InvalidRequest where it could never fit; IdempotencyConflict. The refusal
         of a single job without a key may come out of `wait` instead.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
         """The completions of all its jobs, or of these, in order, each stop or length. Each job is waited for once.
 
         The first failure ends the wait, and the jobs still unanswered are abandoned; the client's leaving is a failure.
         Raises DeadlineExceeded, RequestFailed, Cancelled, RemovedByOperator, ShuttingDown.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
         """Yield the states of its jobs at every change and every HEARTBEAT_S, last of all the completions.
 
         Waits and raises as `wait`. Output ids are seen only of a request that was enqueued to be followed.
         """
-        raise NotImplementedError
 
     def states(self, wanted: Submission) -> Generator[Sequence[State]]:
         """`follow`, for a thread. The caller closes it."""
@@ -99,9 +100,11 @@ class ApiMailbox:
                 await self._until(news or asyncio.get_running_loop().create_future(), wanted)
         check(wanted)
 
+    @abstractmethod
     def abandon(self, wanted: Submission) -> None:
         """Cancel those of its jobs that nobody else waits for, here or in another API process. From the event loop."""
 
+    @abstractmethod
     def close(self) -> None:
         """Stop; all who still wait get ShuttingDown. From the event loop; does not need Redis."""
 
