@@ -6,7 +6,9 @@ import asyncio
 import time
 
 from scheduler.errors import DeadlineExceeded
+from worker.queue.api_end import RedisApiMailbox
 from worker.queue.api_mailbox import ApiMailbox, wake
+from worker.queue.connection import Address
 from worker.queue.protocol import Submission
 
 
@@ -19,7 +21,7 @@ def waiting(mailbox: ApiMailbox, left_s: float) -> tuple[asyncio.Future[None], a
 
 def test_who_waits_is_told_at_the_end_of_its_own_time() -> None:
     async def wait() -> list[object]:
-        mailbox = ApiMailbox()
+        mailbox = RedisApiMailbox(Address("redis://nowhere"))
         (news, first), *late = [waiting(mailbox, left_s) for left_s in (60.0, 0.01, 0.03, 0.0)]
         ends = await asyncio.wait_for(asyncio.gather(*[task for _, task in late], return_exceptions=True), 30.0)
         wake(news)
@@ -30,7 +32,7 @@ def test_who_waits_is_told_at_the_end_of_its_own_time() -> None:
 
 def test_one_timer_waits_for_all_deadlines_in_whatever_order_they_come() -> None:
     async def num_armed() -> list[int]:
-        mailbox, loop, timers = ApiMailbox(), asyncio.get_running_loop(), []
+        mailbox, loop, timers = RedisApiMailbox(Address("redis://nowhere")), asyncio.get_running_loop(), []
         arm = loop.call_later
 
         def call_later(delay_s: float, call: object, *facts: object) -> asyncio.TimerHandle:
