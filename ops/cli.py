@@ -42,7 +42,7 @@ _COMMANDS_ELSEWHERE = {
     "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),
     "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),
     "drop": ("observe.dead_letters", "drop", "Forget requests that were given up."),
-    "top": ("observe.top.command", "top", "Watch a running system in the terminal."),
+    "top": ("observe.top", "top", "Watch a running system in the terminal."),
     "loadtest": ("load.command", "loadtest", "Put a load on a running server and measure its answers."),
     "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
     "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard with a log-in; it reads only JSON."),

@@ -1,7 +1,7 @@
 """Reading GET /metrics of a running system, for commands that may stand far from its Redis.
 
-`scrape(url)` gives a `Scrape`: values by sample name and labels, as they stood at one moment. Called by
-`miniserve capacity`, `miniserve top` and the alert drill; says nothing and prints nothing.
+`scrape(url)` gives a `Scrape`: values by sample name and labels, as they stood at one moment. `snapshot` makes figures
+of it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import json
 import math
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
@@ -67,6 +68,7 @@ class Scrape:
     """All samples of one answer; sample names, so counters end in `_total`."""
 
     samples: Mapping[str, Mapping[Labels, float]]
+    at_s: float = 0.0  # when it was asked for, by a clock that never goes back
 
     def value(self, name: str, **labels: str) -> float | None:
         """The one sample with exactly these labels."""
@@ -98,6 +100,7 @@ class Scrape:
 
 def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
     """GET /metrics below a base URL. Raises ScrapeError."""
+    at_s = time.monotonic()
     try:
         asked = urllib.request.Request(metrics_url(url), headers=key_headers(api_key))
         with urllib.request.urlopen(asked, timeout=timeout_s) as response:
@@ -111,7 +114,7 @@ def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
         raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): {remedy}") from None
     if len(body) > _LONGEST_BYTES:
         raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")
-    return parse(body.decode(errors="replace"))
+    return parse(body.decode(errors="replace"), at_s)
 
 
 def key_headers(api_key: str | None) -> dict[str, str]:
@@ -136,7 +139,7 @@ def _read(error: urllib.error.HTTPError) -> bytes:
         return b""
 
 
-def parse(text: str) -> Scrape:
+def parse(text: str, at_s: float = 0.0) -> Scrape:
     """Read Prometheus' text format. Raises ScrapeError."""
     samples: dict[str, dict[Labels, float]] = {}
     try:
@@ -147,7 +150,7 @@ def parse(text: str) -> Scrape:
         raise ScrapeError(f"the answer is not in Prometheus' text format: {error}") from None
     if not any(name.startswith("miniserve_") for name in samples):
         raise ScrapeError("the answer has no miniserve_ numbers: is this the URL of a miniserve?")
-    return Scrape(samples)
+    return Scrape(samples, at_s)
 
 
 def metrics_url(url: str) -> str:

@@ -11,7 +11,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, TextIO
 
-from scheduler.settings import variable
+from ops.observe import words
+from scheduler.settings import Settings, variable
 
 if TYPE_CHECKING:
     from ops.observe.scrape import Scrape
@@ -31,7 +32,7 @@ class StatusLine:
         self._stream = stream
         self._is_shown = is_wanted and stream.isatty()
         self._first: Scrape | None = None
-        self._last: tuple[float, float] | None = None  # when, and how many requests had ended by then
+        self._last: Scrape | None = None
         self._due_s = 0.0
 
     def look(self, longest_s: float) -> float:
@@ -45,21 +46,16 @@ class StatusLine:
         return min(longest_s, self._due_s - now_s)
 
     def _text(self) -> str:
-        from ops.observe.scrape import ScrapeError, scrape  # where nobody looks on it is not needed
+        from ops.observe.scrape import ScrapeError, scrape  # where nobody looks on they are not needed
+        from ops.observe.snapshot import snapshot
 
         try:
             found = scrape(self._url, self._api_key, _PATIENCE_S)
         except ScrapeError:
             return f"  no figures: the API does not answer GET /metrics{self._remedy}"
-        now_s, ended = time.monotonic(), _ended(found)
-        first = self._first = self._first or found
-        then_s, before = self._last or (now_s, ended)
-        self._last = now_s, ended
-        rate_per_s = max(0.0, ended - before) / (now_s - then_s) if now_s > then_s else 0.0
-        failed = found.increase("miniserve_request_failure_total", first)
-        running, waiting = (found.total(f"miniserve_num_requests_{name}") for name in ("running", "waiting"))
-        return f"  {rate_per_s:,.1f} sentences/s, {running:,.0f} running, {waiting:,.0f} waiting, {failed:,.0f} failed"
-
-
-def _ended(found: Scrape) -> float:
-    return found.total("miniserve_request_success_total") + found.total("miniserve_request_failure_total")
+        self._first, last = self._first or found, self._last or found
+        self._last = found
+        now, failed = snapshot(last, found, Settings()), found.increase("miniserve_request_failure_total", self._first)
+        ended_per_s = (now.rates["done_per_s"] or 0.0) + (now.rates["failed_per_s"] or 0.0)
+        counts = [words.count(now.queue[name]) for name in ("running", "waiting")]
+        return f"  {ended_per_s:,.1f} sentences/s, {counts[0]} running, {counts[1]} waiting, {failed:,.0f} failed"

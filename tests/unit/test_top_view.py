@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from ops.observe.scrape import parse
-from ops.observe.top.view import Reading, View, document, view_of
-from ops.observe.top.watch import WINDOW_S, Watch
+from ops.observe.picture import Frame
+from ops.observe.scrape import Scrape, parse
+from ops.observe.snapshot import Snapshot, snapshot
+from ops.observe.top import WINDOW_S, Watch
 from scheduler.settings import Settings
 from tests.metrics_text import metrics_text
 
@@ -22,12 +23,12 @@ SETTINGS = Settings()
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
-def reading(at_s: float, **about: Any) -> Reading:
-    return Reading(at_s, parse(metrics_text(at_s, **about)))
+def reading(at_s: float, **about: Any) -> Scrape:
+    return parse(metrics_text(at_s, **about), at_s)
 
 
-def window(**about: Any) -> View:
-    return view_of(reading(100.0), reading(110.0, **about), SETTINGS)
+def window(**about: Any) -> Snapshot:
+    return snapshot(reading(100.0), reading(110.0, **about), SETTINGS)
 
 
 def test_rates_are_differences_of_counters_by_the_time_between() -> None:
@@ -41,9 +42,9 @@ def test_rates_are_differences_of_counters_by_the_time_between() -> None:
 
 
 def test_counters_that_began_anew_give_what_they_count_since() -> None:
-    earlier, later = Reading(100.0, parse(metrics_text(50))), Reading(110.0, parse(metrics_text(5)))
+    earlier, later = parse(metrics_text(50), 100.0), parse(metrics_text(5), 110.0)
 
-    rates = view_of(earlier, later, SETTINGS).rates
+    rates = snapshot(earlier, later, SETTINGS).rates
 
     assert rates["arrivals_per_s"] == pytest.approx(238 * 5 / 10)
 
@@ -59,19 +60,19 @@ def test_percentiles_are_of_the_window_and_lie_within_their_bucket_by_its_share(
 
 
 def test_values_before_the_window_do_not_count() -> None:
-    slow_first = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 900, float("inf"): 1000})))
-    then_fast = Reading(10.0, parse(_one_histogram({0.1: 50, 10.0: 950, float("inf"): 1050})))
+    slow_first = parse(_one_histogram({0.1: 0, 10.0: 900, float("inf"): 1000}), 0.0)
+    then_fast = parse(_one_histogram({0.1: 50, 10.0: 950, float("inf"): 1050}), 10.0)
 
-    ttft = view_of(slow_first, then_fast, SETTINGS).latency["ttft"]
+    ttft = snapshot(slow_first, then_fast, SETTINGS).latency["ttft"]
 
     assert (ttft.count, ttft.p99_s) == (50, pytest.approx(0.099))
 
 
 def test_a_percentile_beyond_the_last_bucket_is_its_bound() -> None:
-    earlier = Reading(0.0, parse(_one_histogram({0.1: 0, 10.0: 0, float("inf"): 0})))
-    later = Reading(10.0, parse(_one_histogram({0.1: 0, 10.0: 1, float("inf"): 100})))
+    earlier = parse(_one_histogram({0.1: 0, 10.0: 0, float("inf"): 0}), 0.0)
+    later = parse(_one_histogram({0.1: 0, 10.0: 1, float("inf"): 100}), 10.0)
 
-    ttft = view_of(earlier, later, SETTINGS).latency["ttft"]
+    ttft = snapshot(earlier, later, SETTINGS).latency["ttft"]
 
     assert (ttft.p50_s, ttft.highest_s) == (10.0, 10.0)
 
@@ -82,7 +83,7 @@ def _one_histogram(below: dict[float, float]) -> str:
 
 
 def test_gauges_are_those_of_the_later_reading() -> None:
-    view = view_of(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), SETTINGS)
+    view = snapshot(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), SETTINGS)
 
     assert view.queue["depth"] == 7
     assert (view.api_replicas, view.capacity["workers_live"], view.capacity["workers_needed"]) == (3, 2, 2)
@@ -102,7 +103,7 @@ def test_each_live_worker_has_its_row_by_name() -> None:
 def test_a_single_reading_has_gauges_but_no_rates_and_no_percentiles() -> None:
     alone = reading(100.0)
 
-    view = view_of(alone, alone, SETTINGS)
+    view = snapshot(alone, alone, SETTINGS)
 
     assert view.queue["waiting"] == 15
     assert view.rates["arrivals_per_s"] is None
@@ -133,7 +134,7 @@ def test_alerts_are_the_rules_that_hold_now_the_worst_first() -> None:
 def test_the_longest_wait_aimed_at_is_the_one_given() -> None:
     early, late = reading(100.0), reading(110.0, predicted_wait_seconds=0.7)
 
-    assert view_of(early, late, Settings(slo_ms=1000)).alerts == ()
+    assert snapshot(early, late, Settings(slo_ms=1000)).alerts == ()
 
 
 def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None:
@@ -141,17 +142,17 @@ def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None
 
     late = reading(110.0, dead_letters=6, num_workers=0)
 
-    alerts = {one.name: one.value for one in view_of(early, late, SETTINGS).alerts}
+    alerts = {one.name: one.value for one in snapshot(early, late, SETTINGS).alerts}
     assert alerts == {"no-live-worker": 1, "dead-letters-growing": 2}
 
 
 def test_little_s_law_is_judged_only_of_a_steady_load() -> None:
     """Of the 238 a second that come 230 end."""
     early, late = reading(100.0), reading(110.0, littles_law_residual=0.4)
-    fewer_ended = Reading(110.0, parse(_without_the_ends_of_the_window(110.0)))
+    fewer_ended = parse(_without_the_ends_of_the_window(110.0), 110.0)
 
-    assert [one.name for one in view_of(early, late, SETTINGS).alerts] == ["littles-law-broken"]
-    assert view_of(early, fewer_ended, SETTINGS).alerts == ()
+    assert [one.name for one in snapshot(early, late, SETTINGS).alerts] == ["littles-law-broken"]
+    assert snapshot(early, fewer_ended, SETTINGS).alerts == ()
 
 
 def _without_the_ends_of_the_window(at_s: float) -> str:
@@ -166,7 +167,7 @@ def test_a_server_that_does_not_tell_its_workers_raises_no_alarm() -> None:
 def test_the_json_document_holds_no_infinity_and_no_nan() -> None:
     view = window(predicted_wait_seconds=float("inf"), littles_law_residual=float("nan"))
 
-    told = json.loads(json.dumps(document(view), allow_nan=False))
+    told = json.loads(json.dumps(view.document(), allow_nan=False))
 
     assert told["capacity"]["predicted_wait_s"] is None and told["law"]["residual"] is None
     assert told["capacity"]["utilization"] == 0.73
@@ -174,9 +175,9 @@ def test_the_json_document_holds_no_infinity_and_no_nan() -> None:
 
 def test_the_page_explains_every_key_of_the_document() -> None:
     page = (DOCS / "top.md").read_text(encoding="utf-8")
-    told = document(window(utilization=0.9))
+    told = window(utilization=0.9).document()
 
-    assert set(told) == {spec.name for spec in fields(View)}
+    assert set(told) == {spec.name for spec in fields(Snapshot)}
     for key, value in told.items():
         inner = value[0] if key in ("workers", "alerts") else value["ttft"] if key == "latency" else value
         for name in [key, *(inner if isinstance(inner, dict) else ())]:
@@ -184,34 +185,34 @@ def test_the_page_explains_every_key_of_the_document() -> None:
 
 
 def test_the_window_reaches_ten_seconds_back_however_often_it_is_read() -> None:
-    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
+    watch = Watch(Frame("http://h", 1.0), SETTINGS)
     for second in range(100, 131):
         watch.add(reading(float(second)), NOON)
 
-    assert watch.frame.view.window_s == WINDOW_S == 10.0
+    assert watch.frame.snapshot.window_s == WINDOW_S == 10.0
 
 
 def test_rare_readings_are_compared_with_the_one_before() -> None:
-    watch = Watch("http://h", every_s=30.0, settings=SETTINGS)
+    watch = Watch(Frame("http://h", 30.0), SETTINGS)
     for second in (100, 130, 160):
         watch.add(reading(float(second)), NOON)
 
-    assert watch.frame.view.window_s == 30.0
+    assert watch.frame.snapshot.window_s == 30.0
 
 
 def test_a_server_that_goes_away_leaves_its_last_values_and_since_when() -> None:
-    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
+    watch = Watch(Frame("http://h", 1.0), SETTINGS)
     watch.add(reading(100.0), NOON)
     watch.miss("no route", NOON + timedelta(seconds=1))
     watch.miss("refused", NOON + timedelta(seconds=2))
 
     frame = watch.frame
     assert (frame.read_at, frame.away_since, frame.why) == (NOON, NOON + timedelta(seconds=1), "refused")
-    assert frame.view.queue["waiting"] == 15
+    assert frame.snapshot.queue["waiting"] == 15
 
 
 def test_a_server_that_comes_back_is_away_no_more() -> None:
-    watch = Watch("http://h", every_s=1.0, settings=SETTINGS)
+    watch = Watch(Frame("http://h", 1.0), SETTINGS)
     watch.miss("refused", NOON)
     watch.add(reading(100.0), NOON + timedelta(seconds=3))
 

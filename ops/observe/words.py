@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-UNKNOWN = "-"
-
 
 def printable(text: str) -> str:
     """What a server says may hold anything; nothing of it shall move the cursor."""
@@ -14,45 +12,31 @@ def printable(text: str) -> str:
 
 def count(value: float | None) -> str:
     """`1,234`; infinity as `no end`."""
-    if value is None or math.isnan(value):
-        return UNKNOWN
-    return "no end" if math.isinf(value) else f"{value:,.0f}"
+    return _known(value) or f"{value:,.0f}"
 
 
 def number(value: float | None) -> str:
     """`0.42`, `55.2`, `1,234`."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    return f"{value:,.0f}" if value >= 99.95 else _three_digits(value)
+    return _known(value) or _digits(value)
 
 
 def rate(value: float | None) -> str:
     """`41.0/s`, `238/s`, `1,234/s`."""
-    if value is None or not math.isfinite(value):
-        return UNKNOWN
-    return f"{value:,.0f}/s" if value >= 99.95 else f"{value:.1f}/s"
+    return _known(value) or (f"{value:,.0f}/s" if value >= 99.95 else f"{value:.1f}/s")
 
 
 def percent(share: float | None) -> str:
     """`0.4%`, `62%`."""
-    if share is None or math.isnan(share):
-        return UNKNOWN
-    if math.isinf(share):
-        return "no end"
-    return f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}"
+    return _known(share) or (f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}")
 
 
 def seconds(value: float | None) -> str:
     """`0.42 ms`, `12.3 ms`, `456 ms`, `1.23 s`, `12.3 s`, `5 m 02 s`."""
-    if value is None or math.isnan(value):
-        return UNKNOWN
-    if math.isinf(value):
-        return "no end"
+    if known := _known(value):
+        return known
     if value < 0.9995:
-        return f"{_three_digits(1e3 * value)} ms"
-    if value < 99.95:
-        return f"{_three_digits(value)} s"
-    return age(value)
+        return f"{_digits(1e3 * value)} ms"
+    return f"{_digits(value)} s" if value < 99.95 else age(value)
 
 
 def age(value_s: float) -> str:
@@ -61,7 +45,15 @@ def age(value_s: float) -> str:
     return f"{minutes:,} m {rest:02} s" if minutes else f"{rest} s"
 
 
-def _three_digits(value: float) -> str:
+def _known(value: float | None) -> str:
+    """What stands in place of a number that is none."""
+    if value is None or math.isnan(value):
+        return "-"
+    return "no end" if math.isinf(value) else ""
+
+
+def _digits(value: float) -> str:
+    """Three, or all before the point."""
     if value == 0:
         return "0"
-    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+    return f"{value:,.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
