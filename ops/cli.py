@@ -75,6 +75,8 @@ class _Commands(CommandsElsewhere):
                 problem = f"No such command {args[0]!r}. Did you mean `{near[0]}`?"
                 raise click.UsageError(problem, ctx) from None
             raise
+        if sum(word.partition("=")[0] == "--redis-url" for word in rest) > 1:  # click takes the last one
+            raise click.UsageError("--redis-url is given more than once: one system has one Redis (docs/cells.md)", ctx)
         is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))
@@ -106,7 +108,7 @@ def main() -> None:
 
 
 @main.command()
-@with_settings(*ALL_SETTINGS, log_level="Lowest level logged; warning where it is not set.")
+@with_settings(*ALL_SETTINGS, defaults={"log_level": "warning"})
 @option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
 @option("--die-with-parent", is_flag=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
@@ -120,8 +122,8 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
     from ops.run import up as system
 
     is_level_chosen = click.get_current_context().get_parameter_source("log_level") is not ParameterSource.DEFAULT
-    if not verbose and not is_level_chosen:
-        settings = replace(settings, log_level="warning")
+    if verbose and not is_level_chosen:
+        settings = replace(settings, log_level="info")
 
     numbers = pools["prefill_workers"], pools["decode_workers"]
     raise SystemExit(system.run(settings, dashboard, die_with_parent, numbers))

@@ -36,11 +36,12 @@ API_SETTINGS = (
 
 
 def with_settings(
-    *names: str, is_redis_required: bool = False, **help_texts: str
+    *names: str, is_redis_required: bool = False, defaults: Mapping[str, Any] | None = None, **help_texts: str
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command the options of these settings; the function receives one finished `settings` instead of them.
 
-    `help_texts` are those of settings that mean something narrower to this command.
+    `help_texts` are those of settings that mean something narrower to this command, `defaults` those of settings that
+    have another one here.
     """
     if is_redis_required:
         help_texts["redis_url"] = _SHARED_REDIS
@@ -55,7 +56,8 @@ def with_settings(
             return function(settings=settings, **values)
 
         for name in reversed(names):
-            run = _option(_spec(name), help_texts.get(name))(run)
+            spec = _spec(name)
+            run = _option(spec, (defaults or {}).get(name, spec.default), help_texts.get(name))(run)
         return run
 
     return decorate
@@ -88,13 +90,13 @@ def _spec(name: str) -> Field[Any]:
     return next(spec for spec in fields(Settings) if spec.name == name)
 
 
-def _option(spec: Field[Any], help: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _option(spec: Field[Any], default: Any, help: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         flag_name(spec.name),
         spec.name,
         type=RangedType(value_type(spec), spec.metadata["range"]),
-        default=spec.default,
-        show_default=spec.default not in (None, ""),
+        default=default,
+        show_default=default not in (None, ""),
         envvar=variable(spec.name),
         show_envvar=True,
         help=help or _help(spec),

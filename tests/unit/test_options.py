@@ -66,12 +66,25 @@ def test_a_redis_url_that_is_none_is_refused_by_name_and_value(url: str) -> None
     assert url in result.output
 
 
-@pytest.mark.parametrize("command", ["api", "worker", "monitor", "up", "capacity", "dead-letters"])
+@pytest.mark.parametrize("command", ["api", "worker", "monitor", "up", "dead-letters"])
 def test_a_list_of_redis_urls_is_refused_with_what_to_do_instead(command: str) -> None:
     result = CliRunner().invoke(main, [command, "--redis-url", "redis://a/0,redis://u:secret@b/0"])
 
     assert (result.exit_code, "secret" in result.output) == (2, False)
     assert "--redis-url" in result.output and "docs/cells.md" in result.output
+
+
+@pytest.mark.parametrize("words", [["--redis-url", "redis://b/0"], ["--redis-url=redis://b/0"]])
+def test_a_second_redis_url_is_refused_and_does_not_take_the_place_of_the_first(words: list[str]) -> None:
+    result = CliRunner().invoke(main, ["monitor", "--redis-url", "redis://a/0", *words])
+
+    assert (result.exit_code, "docs/cells.md" in result.output) == (2, True)
+
+
+def test_the_help_of_up_says_which_level_it_logs_without_the_option() -> None:
+    help_text = " ".join(CliRunner().invoke(main, ["up", "--help"]).output.split())
+
+    assert "default: warning" in help_text.partition("--log-level")[2].partition(" --")[0]
 
 
 def test_a_refused_redis_url_shows_no_password() -> None:
