@@ -251,20 +251,23 @@ def _supervisor(
     for name, number in zip(("prefill", "decode"), pools, strict=True):
         workers += [role(f"{name} worker {each}", "worker", "--role", name) for each in range(1, number + 1)]
     api = [role("api", "api")]
-    dashboard = [_dashboard(env)] if with_dashboard else []
+    dashboard = [_dashboard(env, patience_s)] if with_dashboard else []
     monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []
     children = [*redis_stage, *workers, *api, *dashboard, *monitor]
     return Supervisor(children, [monitor, api, workers, dashboard, redis_stage], _say)
 
 
-def _dashboard(env: dict[str, str]) -> Child:
-    """The dashboard listens on loopback only, for every MINISERVE_HOST, and therefore has no log-in."""
+def _dashboard(env: dict[str, str], patience_s: float) -> Child:
+    """The dashboard listens on loopback only, for every MINISERVE_HOST, and therefore has no log-in.
+
+    It stops in one or two seconds. On a busy machine these have lasted longer than five.
+    """
     command = processes.miniserve_command("dashboard", "--host", "127.0.0.1", "--dashboard-open")
 
     def launch() -> subprocess.Popen[bytes]:
         return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)
 
-    return Child("dashboard", launch, _MARGIN_S, is_optional=True)
+    return Child("dashboard", launch, patience_s, is_optional=True)
 
 
 def why_not_ready(url: str) -> str | None:
