@@ -37,6 +37,7 @@ class Finding:
 def looks_at_machine() -> Iterator[Finding]:
     yield _packages()
     yield _redis_py()
+    yield _event_loop()
     yield (model := _model())
     if not model.remedy:
         yield _kernels()
@@ -55,6 +56,15 @@ def _packages() -> Finding:
 def _redis_py() -> Finding:
     found, _, remedy = client_fault().partition(": ")
     return Finding("redis-py", found or redis.__version__, remedy)
+
+
+def _event_loop() -> Finding:
+    """The API serves with uvloop wherever it can be imported; without it answers are the same."""
+    try:
+        import uvloop
+    except ImportError:
+        return Finding("event loop", "asyncio serves; `pip install uvloop` makes a request cheaper")
+    return Finding("event loop", f"uvloop {uvloop.__version__} serves")
 
 
 def _model() -> Finding:

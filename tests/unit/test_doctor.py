@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,17 @@ def test_each_fault_of_a_redis_is_one_line_with_its_remedy(facts: dict[str, Any]
     assert said in found[check] and "\n" not in found[check]
 
 
+@pytest.mark.parametrize("missing", ["", "uvloop"])
+def test_the_event_loop_that_serves_is_named(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if missing:
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+
+    found = machine._event_loop()
+
+    assert found.found.startswith("asyncio" if missing else "uvloop ") and not found.remedy
+    assert ("pip install uvloop" in found.found) == bool(missing)
+
+
 def test_memory_is_shown_in_the_unit_of_its_setting() -> None:
     assert doctor._memory({"used_memory": 3 << 20, "maxmemory": 2048 << 20}).found == "3 of 2,048 MiB used"
 
@@ -74,7 +86,7 @@ def test_on_a_sound_machine_all_is_well() -> None:
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
     assert [*findings] == [
-        "settings", "packages", "redis-py", "model", "matrix kernels", "temporary files", "API port", "dashboard port",
+        "settings", "packages", "redis-py", "event loop", "model", "matrix kernels", "temporary files", "API port", "dashboard port",
         "embedded Redis",
     ]  # fmt: skip
 
