@@ -86,8 +86,8 @@ def test_on_a_sound_machine_all_is_well() -> None:
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
     assert [*findings] == [
-        "settings", "packages", "redis-py", "event loop", "model", "matrix kernels", "temporary files", "API port", "dashboard port",
-        "embedded Redis",
+        "settings", "packages", "redis-py", "event loop", "model", "matrix kernels", "temporary files", "API port",
+        "dashboard port", "embedded Redis",
     ]  # fmt: skip
 
 
