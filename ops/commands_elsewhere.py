@@ -8,6 +8,8 @@ from typing import ClassVar
 
 import click
 
+_TOOLS = ("psutil", "tqdm")  # of the extra `tools`
+
 
 class CommandsElsewhere(click.Group):
     """Those of `ELSEWHERE` come behind the group's own. By name: module, attribute, what the list of commands says."""
@@ -21,7 +23,13 @@ class CommandsElsewhere(click.Group):
         if cmd_name not in self.ELSEWHERE:
             return super().get_command(ctx, cmd_name)
         module, attribute, _ = self.ELSEWHERE[cmd_name]
-        return getattr(importlib.import_module(f"ops.{module}"), attribute)
+        try:
+            return getattr(importlib.import_module(f"ops.{module}"), attribute)
+        except ModuleNotFoundError as error:
+            if error.name not in _TOOLS:
+                raise
+            problem = f"`{cmd_name}` needs {error.name}, which is not installed: pip install 'miniserve[tools]'"
+            raise click.ClickException(problem) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
