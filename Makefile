@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install lock up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
+.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -59,6 +59,9 @@ lock: $(TOOLS)/bin/uv ## requirements/ anew, with the newest releases that pypro
 $(TOOLS)/bin/%:
 	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
 	@$(TOOLS)/bin/python -m pip --quiet --disable-pip-version-check install $*
+
+generate: $(TEST) ## rules for Prometheus, KEDA's objects and tables of the documents, from the code
+	@$(BIN)/python -m tests.generate
 
 up: $(RUN) ## start Redis, one worker and one API replica in the foreground (UP_OPTIONS="--port 8080 --workers 2")
 	@exec $(BIN)/miniserve up --die-with-parent $(UP_OPTIONS)

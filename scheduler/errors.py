@@ -1,7 +1,8 @@
 """Every way a request can be refused or fail: each class carries its HTTP status, its problem slug and its title.
 
 `SettingsError` stands apart: it ends a process at start and never reaches a client.
-Messages say value, limit and remedy; they never repeat the user's text.
+Messages, the `detail` of the problem document, say value, limit and remedy; they never repeat the user's text.
+`make generate` puts docstrings or titles into docs/reference.md.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ class SettingsError(ValueError):
 
 
 class ServingError(Exception):
-    """Base of all errors that a client may see. `str(error)` is the `detail` of the problem document."""
+    """A bug of the server, logged under the request id."""
 
     status = 500
     slug = "internal-error"
@@ -30,7 +31,7 @@ class InvalidHeader(ServingError):
 
 
 class Unauthorized(ServingError):
-    """The server asks for an API key, and none that is valid came."""
+    """The server asks for an API key, and none that is valid came; `WWW-Authenticate: Bearer`."""
 
     status, slug, title = 401, "unauthorized", "No valid API key"
 
@@ -66,7 +67,7 @@ class UnsupportedMediaType(ServingError):
 
 
 class InvalidRequest(ServingError):
-    """A field of the body is missing or unusable; `field` names it."""
+    """A field is missing, empty or unusable; `field` names it."""
 
     status, slug, title = 422, "invalid-request", "A field is invalid"
 
@@ -76,7 +77,7 @@ class InvalidRequest(ServingError):
 
 
 class SentenceTooLong(ServingError):
-    """The sentence has more words or tokens than the model takes."""
+    """The only sentence of the text has more words or tokens than the model takes; the answer has the numbers."""
 
     status, slug, title = 422, "sentence-too-long", "The sentence is too long"
 
@@ -94,13 +95,13 @@ class SentenceTooLong(ServingError):
 
 
 class NeedsAQueue(ServingError):
-    """What is asked for is kept for later, and the mode of this server keeps nothing."""
+    """The server runs in a mode without a queue, and what is asked for is kept for later."""
 
     status, slug, title = 501, "needs-a-queue", "This mode has no queue"
 
 
 class RequestFailed(ServingError):
-    """Every attempt to run the request failed; it is kept as a dead letter."""
+    """Three attempts to run the request failed; it is kept as a dead letter."""
 
     status, slug, title = 502, "request-failed", "The request failed"
 
@@ -116,19 +117,19 @@ class Overloaded(ServingError):
 
 
 class QueueFull(Overloaded):
-    """The queue already holds as many requests or tokens as it may."""
+    """Too many unfinished requests, reserved tokens or connections, or a Redis that is nearly full."""
 
     slug, title = "queue-full", "The queue is full"
 
 
 class RateLimited(Overloaded):
-    """One client holds its share of the queue or of the connections, and others wait; or its key has a limit."""
+    """One client holds its share of the queue or of the connections, and others wait; or its key has used its limit."""
 
     status, slug, title = 429, "rate-limited", "Too much from one client"
 
 
 class NotReady(Overloaded):
-    """Redis does not answer, so that nothing can be accepted."""
+    """Redis does not answer or is full, or no worker is live; for `/readyz` also: none answers what waits."""
 
     slug, title = "not-ready", "Not ready"
 
@@ -140,6 +141,6 @@ class ShuttingDown(Overloaded):
 
 
 class DeadlineExceeded(ServingError):
-    """No answer in time; the detail says where the time went."""
+    """No answer within the deadline, or none possible by the predicted finish; `detail` says where the time went."""
 
     status, slug, title = 504, "deadline-exceeded", "No answer in time"

@@ -21,10 +21,16 @@ def families_of(text: bytes) -> dict[str, Metric]:
     return {family.name: family for family in text_string_to_metric_families(text.decode())}
 
 
+def exposed_families() -> Mapping[str, Metric]:
+    """By name, in the order in which they are exposed."""
+    return families_of(metrics_text(_BUSY, Settings()))
+
+
 def exposed_labels() -> Mapping[str, frozenset[str]]:
     """Every series name that a query may hold (`..._total`, `..._bucket`, `..._sum`, `..._count`), and its labels."""
-    families = families_of(metrics_text(_BUSY, Settings())).values()
-    return {sample.name: frozenset(sample.labels) for family in families for sample in family.samples}
+    return {
+        sample.name: frozenset(sample.labels) for family in exposed_families().values() for sample in family.samples
+    }
 
 
 def exposed_names() -> frozenset[str]:

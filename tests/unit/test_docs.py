@@ -1,11 +1,10 @@
-"""The documents say what the code does: settings, slugs, reasons, routes, commands, links."""
+"""The documents say what the code does: reasons, routes, modes, commands, links."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import fields
 from itertools import takewhile
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from api.grammar.reasons import Reason
 from api.site import create_site
 from ops.cli import main
 from ops.run.faults import FAULTS
-from scheduler import errors
-from scheduler.settings import MODES, Settings, variable
+from scheduler.settings import MODES, Settings
 from tests.fake_corrector import FakeCorrector
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,16 +39,6 @@ def _shell_lines(text: str = README) -> Iterator[str]:
                 yield line.removeprefix("$ ")
 
 
-def test_the_settings_table_equals_the_settings() -> None:
-    expected = []
-    for spec in fields(Settings):
-        default = "" if spec.default in (None, "") else f"`{spec.default}`"
-        row = [f"`{variable(spec.name)}`", default, str(spec.metadata["range"]), spec.metadata["help"]]
-        expected.append(row)
-
-    assert _table("| variable | default |") == expected
-
-
 def test_every_key_that_holds_something_of_a_learner_is_in_the_page_on_privacy() -> None:
     told = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     keys = re.findall(r"^--   (miniserve:\S+)", (ROOT / "worker/queue/lua/learners.lua").read_text(), re.MULTILINE)
@@ -71,19 +59,6 @@ def test_the_reasons_table_equals_the_reasons() -> None:
     assert all(re.search(r"\*.+\* -> \*.+\*", example) for *_, example in rows)
 
 
-def test_the_table_of_errors_equals_the_tree_of_errors() -> None:
-    found = {(int(status), slug.strip("`")) for status, slug, _ in _table("| status | slug |")}
-
-    assert found == {(error.status, error.slug) for error in _concrete(errors.ServingError)}
-
-
-def _concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
-    if error is not errors.Overloaded:  # a common base without a slug of its own
-        yield error
-    for narrower in error.__subclasses__():
-        yield from _concrete(narrower)
-
-
 def test_the_table_of_routes_equals_the_routes() -> None:
     rules = create_site(FakeCorrector(), Settings()).url_map.iter_rules()
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
@@ -94,12 +69,6 @@ def test_the_table_of_routes_equals_the_routes() -> None:
 
 def test_the_table_of_modes_equals_the_modes() -> None:
     assert [row[0] for row in _table("| `--mode` | how |")] == [f"`{mode}`" for mode in MODES]
-
-
-def test_the_table_of_commands_equals_the_commands() -> None:
-    commands = {f"`miniserve {name}`" for name in main.list_commands(None)}
-
-    assert {row[0] for row in _table("| command | what it does |")} == commands
 
 
 def _commands(program: str) -> list[str]:
