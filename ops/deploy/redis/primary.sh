@@ -1,4 +1,4 @@
-# Sourced by the start scripts. `primary` prints HOST PORT of the primary: as a sentinel knows it, else as the sentinel on
+# Sourced by the other scripts. `primary` prints HOST PORT of the primary: as a sentinel knows it, else as the sentinel on
 # this volume knew it last, else FIRST_PRIMARY.
 #
 # SENTINELS      "HOST:PORT HOST:PORT ..."; empty: this Redis is alone
@@ -8,10 +8,15 @@
 # TLS_DIR        holds tls.crt, tls.key and ca.crt: nothing but TLS is spoken then; empty: none is
 : "${SENTINELS:=}" "${SERVICE:=miniserve}" "${FIRST_PRIMARY:=}" "${SENTINEL_DIR:=/data/sentinel}" "${TLS_DIR:=}"
 
+ask() { # HOST:PORT of a sentinel, and what it is asked
+  sentinel_host=${1%:*} sentinel_port=${1##*:}
+  shift
+  timeout 2 redis-cli ${TLS_DIR:+--tls --cacert "$TLS_DIR/ca.crt"} -h "$sentinel_host" -p "$sentinel_port" --raw "$@"
+}
+
 primary() {
   for sentinel in $SENTINELS; do
-    answer=$(timeout 2 redis-cli ${TLS_DIR:+--tls --cacert "$TLS_DIR/ca.crt"} -h "${sentinel%:*}" -p "${sentinel##*:}" --raw \
-      sentinel get-master-addr-by-name "$SERVICE" 2>/dev/null | tr '\n' ' ') || continue
+    answer=$(ask "$sentinel" sentinel get-master-addr-by-name "$SERVICE" 2>/dev/null | tr '\n' ' ') || continue
     case $answer in
       *' '[0-9]*) echo "$answer"; return ;;
     esac
