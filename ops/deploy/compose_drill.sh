@@ -25,8 +25,8 @@ if ! docker info >/dev/null 2>&1; then
   exit 1
 fi
 stand_in PYTHON_IMAGE python:3.11.14-slim python:3.11-slim
-stand_in REDIS_IMAGE redis:7.4.6-alpine redis:7-alpine
-stand_in NGINX_IMAGE nginx:1.28.0-alpine nginx:alpine
+stand_in REDIS_IMAGE valkey/valkey:9.1.2-alpine redis:7-alpine
+stand_in NGINX_IMAGE nginx:1.30.4-alpine nginx:alpine
 if docker compose version >/dev/null 2>&1; then COMPOSE="docker compose"; else COMPOSE=docker-compose; fi
 COMPOSE="$COMPOSE -p $PROJECT"
 

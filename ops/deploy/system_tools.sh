@@ -14,6 +14,7 @@ TOOLS=(
   "promtool prometheus"
   "chromium chromium"
   "redis-server redis-server"
+  "docker-compose docker-compose"
   "openssl openssl"
   "curl curl"
   "systemd-analyze systemd"
