@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,14 @@ def die_with_parent(death_signal: int = signal.SIGKILL, parent_pid: int | None =
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
     if parent_pid is not None and os.getppid() != parent_pid:
         os.kill(os.getpid(), death_signal)
+
+
+def notify_ready() -> None:
+    """Say so to systemd, where it started this process and waits for it (sd_notify(3))."""
+    name = os.environ.get("NOTIFY_SOCKET", "")
+    if name:
+        with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+            systemd.sendto(b"READY=1", name.replace("@", "\0", 1) if name.startswith("@") else name)
 
 
 @contextmanager

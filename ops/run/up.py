@@ -119,6 +119,7 @@ def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_da
         return 1
     if not signals.num_stops:
         banner.print_banner(settings, with_dashboard)
+        processes.notify_ready()
     is_quiet = settings.log_level in ("warning", "error")
     url, asks_for_key = banner.base_url(settings.host, settings.port), bool(settings.api_keys_file)
     status = StatusLine(url, is_wanted=is_quiet, asks_for_key=asks_for_key)
@@ -240,6 +241,7 @@ def _supervisor(
 ) -> Supervisor:
     env = {**os.environ, **settings.to_env()}
     env.pop("MINISERVE_ROLE", None)  # each worker is told its own
+    env.pop("NOTIFY_SOCKET", None)  # gunicorn would report, too, and too early
     patience_s = settings.grace_s + _MARGIN_S
 
     def role(name: str, *command: str) -> Child:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -12,7 +13,8 @@ from pathlib import Path
 from ops.run import processes
 from ops.run.embedded_redis import free_port
 from tests import system_tools
-from tests.running_system import post_sentence, status_of, wait_until
+from tests.pace import patient
+from tests.running_system import post_sentence, status_of
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = (ROOT / "ops" / "deploy" / "systemd" / "miniserve.service").read_text(encoding="utf-8")
@@ -44,12 +46,15 @@ def test_systemd_finds_no_fault_in_the_unit_and_little_that_is_open(tmp_path: Pa
     assert rated.returncode == 0, rated.stdout
 
 
-def test_the_service_starts_answers_and_stops_under_the_bans_of_the_unit() -> None:
+def test_the_service_starts_answers_and_stops_under_the_bans_of_the_unit(tmp_path: Path) -> None:
     (line,) = re.findall(r"^ExecStart=/usr/local/bin/miniserve (.*)$", UNIT, re.MULTILINE)
     (stop_s,) = re.findall(r"^TimeoutStopSec=(\d+)$", UNIT, re.MULTILINE)
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     environ = {"PATH": "/usr/bin:/bin", "MINISERVE_PORT": str(port)}  # as an EnvironmentFile sets it
+    told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)  # in place of systemd
+    told.bind(environ.setdefault("NOTIFY_SOCKET", str(tmp_path / "notify")))
+    told.settimeout(patient(40))
     service = subprocess.Popen(
         [sys.executable, "-c", CONFINED, str(MINISERVE), *line.split()],
         env=environ,
@@ -58,8 +63,8 @@ def test_the_service_starts_answers_and_stops_under_the_bans_of_the_unit() -> No
         start_new_session=True,
     )
     try:
-        wait_until(lambda: status_of(url, "/readyz") == 200, 40, "ready")
-
+        assert told.recv(100) == b"READY=1"
+        assert status_of(url, "/readyz") == 200
         assert post_sentence(url, "He goed home.").body["corrected"] == "He went home."
         with urllib.request.urlopen(f"{url}/docs", timeout=10) as page:
             assert b"miniserve" in page.read()
@@ -67,3 +72,4 @@ def test_the_service_starts_answers_and_stops_under_the_bans_of_the_unit() -> No
         assert service.wait(int(stop_s)) == 0
     finally:
         processes.stop(service, 30)
+        told.close()
