@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import subprocess
+import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
 
 _ROOT = Path(__file__).parents[1]
 _CPU_INFO = Path("/proc/cpuinfo")
 _BLOCK_BYTES = 1 << 20
+
+
+def provenance() -> dict[str, Any]:
+    """What stands atop every file of figures: the command, the code, when, the machine."""
+    return {
+        "command": " ".join(["miniserve", *sys.argv[1:]]),
+        "commit": git_commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
+    }
 
 
 def file_digest(path: Path) -> str:

@@ -2,18 +2,17 @@
 
 | concern | module |
 |---|---|
-| Redis, replicas and workers that can be killed | system |
+| Redis, replicas and workers that can be killed | system, fleet (a Redis that sentinels watch) |
 | clients that keep at it | traffic |
-| counting commands between a process and Redis | proxy |
-| nothing accepted vanishes | conservation |
-| what a drill is, and what it finds | drill |
-| the drills on faults | killed_workers, killed_apis, every_command, redis_faults, leaving |
-| the drills on rude clients | under_attack, greedy_clients, rude_clients |
-| the drills on load, probes and predictions | overload, refusals, probing, alerts, waits, soak |
-| what the drill on alerts has seen, and who gets its alerts | course, inbox |
-| workers of the drills | poisoned_worker, slow_worker, random_model |
+| what a drill is, as data or as a function, and what it finds | drill |
 | all of them by name | catalogue |
-| options, the tables, the file | command, table |
+| options, the tables, the file | command |
+| the faults that kill, cut and restart | kills |
+| single commands, single requests | every_command with proxy, leaving |
+| rude clients | under_attack with rude_clients, greedy_clients |
+| load, probes, predictions, alerts | overload, probing, alerts, faults with inbox, soak |
+| nothing accepted vanishes | conservation |
+| a slow worker, a worker that dies of one sentence | workers |
 
 docs/reliability.md says what is promised, and what was measured.
 """

@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import sys
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from ops.drills import table
 from ops.drills.catalogue import DRILLS
-from ops.drills.drill import Drill, Result, Stage, Stop, hold
+from ops.drills.drill import Drill, Result, Stage, hold
 from ops.options import option
-from ops.provenance import cpu_name, git_commit
+from ops.provenance import provenance
+from ops.tables import table
 
 _HOW_TO = """
 miniserve chaos NAME... --quick   runs the short form of these drills, seconds each
 miniserve chaos NAME...           runs them in full, minutes each
 miniserve chaos --all             runs all of them, 80 minutes"""
-_BAR = "{desc} {percentage:3.0f} % |{bar:20}| {elapsed}{postfix}"
+_COLUMNS = (
+    "drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">added p99", ">max", "conserved", "passed", "bar",
+)  # fmt: skip
 
 
 @click.command()
@@ -48,7 +49,7 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     Exits with 0 only if every bar is met.
     """
     if asked["report"]:
-        click.echo("\n".join(table.markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
+        click.echo("\n".join(_markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
         return
     file: Path | None = asked["save"]
     asked_for = DRILLS if asked["all"] else dict.fromkeys(names)
@@ -64,15 +65,32 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
         signal.signal(number, stop)
     results: list[Result] = []
-    about = _about(quick, seed)  # before the drills: the commit may be another one by their end
+    about = provenance() | {"form": "quick" if quick else "full", "seed": seed}  # the commit may be another in the end
     try:
         _hold_all(drills, (quick, seed, stop), results)
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
         if file is not None:
-            _save(file, about, results)
+            document = {**about, "drills": [result.document() for result in results]}
+            file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     raise SystemExit(0 if all(result.has_passed for result in results) else 1)
+
+
+class Stop:
+    """A signal handler that interrupts what runs. Python drops the exception if a fork is under way: ask `check`."""
+
+    def __init__(self) -> None:
+        self._was_asked = False
+
+    def __call__(self, number: int, frame: object) -> None:
+        self._was_asked = True
+        raise KeyboardInterrupt
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt after a signal."""
+        if self._was_asked:
+            raise KeyboardInterrupt
 
 
 def _list(drills: Sequence[Drill]) -> None:
@@ -84,25 +102,52 @@ def _hold_all(drills: Sequence[Drill], form: tuple[bool, int, Stop], results: li
     is_quick, seed, stop = form
     how_long = "seconds each" if is_quick else "minutes each, the soak 30; run nothing else, some bars are times"
     click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
-    click.echo(table.header())
     for drill in drills:
-        with tqdm(total=100, desc=drill.name, bar_format=_BAR, disable=None, leave=False) as bar:
-            result = hold(drill, Stage(is_quick, seed, bar, stop))
-        results.append(result)
-        click.echo(table.rows(result))
+        with _progress(drill.name, stop) as show:
+            results.append(hold(drill, Stage(is_quick, seed, show)))
+        click.echo(rows(results[-1], has_headings=len(results) == 1))
 
 
-def _about(is_quick: bool, seed: int) -> dict[str, Any]:
-    return {
-        "command": " ".join(["miniserve", *sys.argv[1:]]),
-        "commit": git_commit(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0))},
-        "form": "quick" if is_quick else "full",
-        "seed": seed,
-    }
+@contextmanager
+def _progress(name: str, stop: Stop) -> Iterator[Callable[[float, str], None]]:
+    """A bar on standard error, where a person looks on."""
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TextColumn("{task.fields[words]}")
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(name, total=1.0, words="")
+
+        def show(share: float, words: str) -> None:
+            stop.check()
+            bar.update(task, completed=min(1.0, share), words=words)
+
+        yield show
 
 
-def _save(path: Path, about: dict[str, Any], results: Sequence[Result]) -> None:
-    document = {**about, "drills": [result.document() for result in results]}
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+def rows(result: Result, has_headings: bool) -> str:
+    """One line, one more for every check that was not met, and what else the drill has to show."""
+    tally = result.tally
+    cells = [
+        f"{result.name:16}", f"{tally.requests:8,}", f"{tally.lost:5,}", f"{tally.duplicated:5,}",
+        f"{tally.wrong:5,}", f"{tally.refused:7,}", f"{_ms(tally.added_p99_ms):>10}", f"{_ms(tally.max_ms):>10}",
+        f"{result.conservation if result.conservation in ('exact', 'n/a') else 'NO':9}",
+        "yes" if result.has_passed else "NO", result.bar,
+    ]  # fmt: skip
+    headings, row = table(_COLUMNS, [cells]).splitlines()
+    missed = [f"{'':18}{one.what}: {one.value}, asked {one.bar}" for one in result.checks if not one.is_met]
+    return "\n".join([*([headings] if has_headings else []), row, *missed, *filter(None, [result.table])])
+
+
+def _ms(value: float | None) -> str:
+    return "-" if value is None else f"{value:,.0f} ms"
+
+
+def _markdown(document: dict[str, Any]) -> list[str]:
+    """Where and when the file of `--save` was made, and a row for each of its drills."""
+    machine = f"commit {document['commit']}, {document['machine']['cpu']}, {document['form']} form"
+    return [f"{document['date']}, {machine}", *map(_markdown_row, document["drills"])]
+
+
+def _markdown_row(drill: dict[str, Any]) -> str:
+    figures = [f"{check['what']} {check['value']}" for check in drill["checks"]]
+    words = f"{drill['requests']:,} requests; {'; '.join(figures)}"
+    return f"| `{drill['name']}` | {drill['bar']} | {words} | {'yes' if drill['passed'] else 'no'} |"

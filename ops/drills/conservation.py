@@ -29,7 +29,7 @@ _COUNTS, _RESERVATIONS = "miniserve:counts", "miniserve:reservations"
 
 
 class CountWatch:
-    """Reads the counts from `start` to `stop`; a Redis that does not answer is not read."""
+    """Reads the counts, as a context manager, to its end; a Redis that does not answer is not read."""
 
     def __init__(self, redis_url: str) -> None:
         self.num_scrapes = 0
@@ -47,10 +47,11 @@ class CountWatch:
         """None where this Redis holds no counts."""
         return self.num_off == 0 if self._has_counts else None
 
-    def start(self) -> None:
+    def __enter__(self) -> CountWatch:
         self._thread.start()
+        return self
 
-    def stop(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Takes a last look."""
         self._stopping.set()
         self._thread.join()

@@ -1,7 +1,7 @@
-"""What a drill is, what it finds, and the stage it is held on.
+"""What a drill is and what it finds.
 
 A drill is a function of a `Stage` that gives `Findings`: the requests it sent and the checks it made. `hold` adds what
-is checked in every drill, and makes a `Result` of it.
+is checked in every drill, and makes a `Result` of it. `UnderLoad` is the drill that is data.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import random
 import statistics
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -17,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from api.grammar.sentences import find_sentences
 from ops.drills.conservation import CountWatch
@@ -66,7 +66,7 @@ class Tally:
     """What became of the requests."""
 
     requests: int = 0
-    lost: int = 0  # connected, and without a 200
+    lost: int = 0  # connected, and without a 200 in the end
     duplicated: int = 0  # with more than one answer
     wrong: int = 0  # answered otherwise than in the calm run
     refused: int = 0  # refusals, each with Retry-After; the clients came back
@@ -84,7 +84,7 @@ class Findings:
     tally: Tally
     checks: Sequence[Check]
     details: dict[str, Any] = field(default_factory=dict)
-    lines: Sequence[str] = ()  # for people, below the row
+    table: str = ""  # for people, below the row
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Result:
     details: dict[str, Any]
     conservation: str
     seconds: float
-    lines: Sequence[str] = ()
+    table: str = ""
 
     @property
     def has_passed(self) -> bool:
@@ -116,36 +116,21 @@ class Result:
 
     def document(self) -> dict[str, Any]:
         figures = asdict(self)
-        del figures["lines"]  # they say what the details say
+        del figures["table"]  # it says what the details say
         return {"name": figures.pop("name"), "passed": self.has_passed, **figures.pop("tally"), **figures}
 
 
-class Stop:
-    """A signal handler that interrupts what runs. Python drops the exception if a fork is under way: ask `check`."""
-
-    def __init__(self) -> None:
-        self._was_asked = False
-
-    def __call__(self, number: int, frame: object) -> None:
-        self._was_asked = True
-        raise KeyboardInterrupt
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt after a signal."""
-        if self._was_asked:
-            raise KeyboardInterrupt
-
-
 class Stage:
-    """What a drill works with: sizes by form, dice, systems, a bar that moves."""
+    """What a drill works with: sizes by form, dice, systems; `show` moves a bar, and may raise KeyboardInterrupt."""
 
-    def __init__(self, is_quick: bool, seed: int, bar: tqdm, stop: Stop | None = None) -> None:
+    def __init__(
+        self, is_quick: bool, seed: int, show: Callable[[float, str], None] = lambda share, words: None
+    ) -> None:
         self.is_quick = is_quick
         self.seed = seed
+        self.show = show
         self.rng = random.Random(seed)
         self.watches: list[CountWatch] = []
-        self._bar = bar
-        self._stop = stop or Stop()
 
     def size(self, full: Any, quick: Any) -> Any:
         return quick if self.is_quick else full
@@ -158,20 +143,14 @@ class Stage:
     @contextmanager
     def system(self, shape: Shape) -> Iterator[System]:
         """Run a system, ready, with its counts read all the while."""
-        with running(shape) as system:
-            watch = CountWatch(system.redis_url)
-            watch.start()
+        with running(shape) as system, CountWatch(system.redis_url) as watch:
             self.watches.append(watch)
-            try:
-                yield system
-            finally:
-                watch.stop()
+            yield system
 
     def calm(self, system: System, questions: Sequence[Question]) -> Calm:
         """Ask each once and wait. Raises DrillError where not even that works."""
-        limits = Limits(total=len(questions))
-        with Traffic(system.urls, questions, ClosedLoop(_CALM_CLIENTS), limits) as traffic:
-            self.follow(system, traffic, len(questions), "calm run")
+        with Traffic(system.urls, questions, ClosedLoop(_CALM_CLIENTS), Limits(total=len(questions))) as traffic:
+            self.follow(system, traffic, "calm run")
         if bad := [exchange for exchange in traffic.ended if not exchange.is_ok]:
             raise DrillError(f"the calm run already fails: {bad[0].status} {bad[0].slug} {bad[0].answer}")
         answers = {exchange.question["sentence"]: exchange.answer for exchange in traffic.ended}
@@ -180,12 +159,6 @@ class Stage:
     def open_loop(self, rate_per_s: float) -> OpenLoop:
         return OpenLoop(rate_per_s, self.seed, MAX_OPEN_CONNECTIONS)
 
-    def follow(self, system: System, traffic: Traffic, total: int, what: str) -> None:
-        """Wait until all is answered."""
-        while not traffic.is_over:
-            self.show(len(traffic.ended) / total, f"{what}, {len(traffic.ended):,} answered")
-            system.pause(0.02)
-
     def load(
         self,
         system: System,
@@ -193,45 +166,84 @@ class Stage:
         arrivals: Arrivals,
         seconds: float,
         habits: Habits = ONCE,
-    ) -> Traffic:
-        """So many seconds of it; returns when all is answered."""
+    ) -> list[Exchange]:
+        """So many seconds of it, and until all is answered."""
         with Traffic(system.urls, questions, arrivals, Limits(duration_s=seconds), habits) as traffic:
-            started_s = time.monotonic()
-            while not traffic.is_over:
-                self.show((time.monotonic() - started_s) / seconds, f"{len(traffic.ended):,} over")
-                system.pause(0.02)
-        return traffic
+            self.follow(system, traffic, f"{seconds:g} s of load")
+        return traffic.ended
 
-    def show(self, share: float, words: str) -> None:
-        """Move the bar. Raises KeyboardInterrupt where a signal came."""
-        self._stop.check()
-        self._bar.set_postfix_str(words)
-        self._bar.update(100 * min(1.0, share) - self._bar.n)
+    def follow(self, system: System, traffic: Traffic, what: str) -> None:
+        """Wait until all is answered."""
+        while not traffic.is_over:
+            num_ended = len(traffic.ended)
+            self.show(num_ended / (num_ended + traffic.num_open or 1), f"{what}, {num_ended:,} answered")
+            system.pause(0.02)
 
 
-def tally(exchanges: Sequence[Exchange], calm: Calm, num_stored_twice: int = 0) -> Tally:
-    """Lost: no 200 in the end, though the client stayed."""
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is asked of one of the figures: `asks` is at_most, at_least or equal."""
+
+    what: str
+    figure: str
+    asks: Callable[[str, Any, float], Check]
+    limit: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderLoad:
+    """A drill as data: a system, a load of clients that stay, a fault, bars.
+
+    The fault is done, again and again, while the load goes on; it returns figures. `afterwards` looks at what is left.
+    No request may be lost, answered twice, or answered otherwise than in the calm run before.
+    """
+
+    fault: Callable[[Stage, System, Traffic], dict[str, Any]]
+    bars: tuple[Bar, ...]
+    rate_per_s: float = 0.0  # an open loop
+    num_clients: int = 0  # or a closed one
+    shape: Shape = Shape()  # noqa: RUF009 - frozen
+    habits: Habits = Habits()  # noqa: RUF009
+    afterwards: Callable[[System, Sequence[Exchange]], dict[str, Any]] = lambda system, ended: {}
+
+    def __call__(self, stage: Stage) -> Findings:
+        questions = stage.questions()
+        with stage.system(self.shape) as system:
+            calm = stage.calm(system, questions)
+            arrivals = ClosedLoop(self.num_clients) if self.num_clients else stage.open_loop(self.rate_per_s)
+            with Traffic(system.urls, questions, arrivals, habits=self.habits) as traffic:
+                figures = self.fault(stage, system, traffic)
+                traffic.send_no_more()
+                stage.follow(system, traffic, "the last ones")
+            figures |= self.afterwards(system, traffic.ended)
+            outcome = tally(traffic.ended, calm, num_stored_twice(system))
+            figures |= {"dropped_answers": system.counted("duplicates"), "lost_by": problems_of(traffic.ended)}
+        known = asdict(outcome) | figures
+        return Findings(outcome, [*outcome.checks(), *(_check(bar, known) for bar in self.bars)], figures)
+
+
+def _check(bar: Bar, figures: dict[str, Any]) -> Check:
+    return bar.asks(bar.what, figures[bar.figure], bar.limit)
+
+
+def tally(
+    exchanges: Sequence[Exchange],
+    calm: Calm | None = None,
+    num_twice: int = 0,
+    is_honest: Callable[[Exchange], bool] = lambda _: False,
+) -> Tally:
+    """Lost: no 200 in the end, though the client stayed. Those that ended honestly otherwise are not lost."""
     answered = [exchange for exchange in exchanges if exchange.is_ok]
-    added_ms = [1e3 * max(0.0, exchange.latency_s - calm.median_s) for exchange in answered]
-    return Tally(
-        requests=len(exchanges),
-        lost=len(exchanges) - len(answered),
-        duplicated=num_stored_twice,
-        wrong=sum(exchange.answer != calm.answers[exchange.question["sentence"]] for exchange in answered),
-        refused=sum(len(exchange.refusals) for exchange in exchanges),
-        added_p99_ms=percentile(added_ms, 99),
-        max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
-    )
-
-
-def count(exchanges: Sequence[Exchange], is_honest: Callable[[Exchange], bool] = lambda _: False) -> Tally:
-    """Without a calm run to compare with. Those that ended honestly, and not with a 200, are not lost."""
-    answered = [exchange for exchange in exchanges if exchange.is_ok]
+    wrong = [one for one in answered if calm and one.answer != calm.answers[one.question["sentence"]]]
+    added_ms = [1e3 * max(0.0, one.latency_s - calm.median_s) for one in answered] if calm else []
     return Tally(
         requests=len(exchanges),
         lost=sum(not exchange.is_ok and not is_honest(exchange) for exchange in exchanges),
+        duplicated=num_twice,
+        wrong=len(wrong),
         refused=sum(len(exchange.refusals) for exchange in exchanges),
-        max_ms=percentile([1e3 * exchange.latency_s for exchange in answered], 100),
+        added_p99_ms=percentile(added_ms, 99),
+        max_ms=latency_ms(answered, 100),
     )
 
 
@@ -246,16 +258,18 @@ def percentile(values: Sequence[float], percent: float) -> float | None:
     return round(float(np.percentile(values, percent)), 1) if len(values) else None
 
 
+def latency_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:
+    """Of those that were answered."""
+    return percentile([1e3 * one.latency_s for one in exchanges if one.is_ok], percent)
+
+
+def refusals_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:
+    return percentile([1e3 * said_s for one in exchanges for said_s, _ in one.refusals], percent)
+
+
 def problems_of(exchanges: Sequence[Exchange]) -> dict[str, int]:
     """How those ended that are lost."""
-    slugs = [exchange.slug for exchange in exchanges if not exchange.is_ok]
-    return {slug: slugs.count(slug) for slug in dict.fromkeys(slugs)}
-
-
-def reasons_to_fail_over(exchanges: Sequence[Exchange]) -> dict[str, int]:
-    """How often another replica was tried, and why."""
-    reasons = [reason for exchange in exchanges for reason in exchange.failovers]
-    return {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
+    return dict(Counter(exchange.slug for exchange in exchanges if not exchange.is_ok))
 
 
 def num_stored_twice(system: System) -> int:
@@ -267,11 +281,6 @@ def num_stored_twice(system: System) -> int:
         return sum(length > 1 for length in pipeline.execute())
 
 
-def dropped_answers(system: System) -> int:
-    """Answers that came after the first one and were given to nobody."""
-    return system.counted("duplicates")
-
-
 def hold(drill: Drill, stage: Stage) -> Result:
     """A drill that cannot be held has failed; its result says why."""
     started_s = time.monotonic()
@@ -281,11 +290,10 @@ def hold(drill: Drill, stage: Stage) -> Result:
         place = traceback.extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
         findings = Findings(Tally(), [Check("held", words, "to its end", False)], {"traceback": traceback.format_exc()})
-    watches = stage.watches
-    off = [one for one in watches if one.is_exact is False]
-    conservation = (off or [one for one in watches if one.is_exact] or watches or [None])[0]
-    words = conservation.summary() if conservation is not None else "n/a"
+    off = [one for one in stage.watches if one.is_exact is False]
+    exact = [one for one in stage.watches if one.is_exact]
+    words = (off or exact)[0].summary() if off or exact else "n/a"
     checks = [*findings.checks, Check("conservation", words, "exact", not off)]
-    details = {**findings.details, "scrapes": sum(one.num_scrapes for one in watches)}
+    details = {**findings.details, "scrapes": sum(one.num_scrapes for one in stage.watches)}
     seconds = round(time.monotonic() - started_s, 1)
-    return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds, findings.lines)
+    return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds, findings.table)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ops.drills.drill import Calm, Check, Findings, Stage, at_least, equal, num_stored_twice, tally
+from ops.drills.drill import Findings, Stage, at_least, equal, num_stored_twice, tally
 from ops.drills.proxy import MESSAGE, Tripwire
 from ops.drills.system import Shape, System
 from ops.drills.traffic import ENDLESS, Exchange, Habits, Question, Traffic
@@ -44,38 +44,30 @@ class Point:
         return "before its reply" if self.wire.before_reply else "after its reply"
 
 
-@dataclass(slots=True)
-class _Found:
-    """What the points have shown."""
-
-    exchanges: list[Exchange]
-    names: list[str]  # of the points that were reached
-    missed: list[str]
-
-
 def every_command(stage: Stage) -> Findings:
     """SIGKILL a worker, then an API replica, at every command between it and Redis, before and after the reply. Every
     point recovers: the request is answered, once, as in the calm run."""
     question = {"sentence": "Yesterday she goed to school and he don't like it."}
-    found = _Found([], [], [])
-    with stage.system(Shape(proxied="worker 1")) as system:
-        calm = stage.calm(system, [question])
-        _walk(stage, system, _worker_points(stage, system, question), (question, found))
-        twice = num_stored_twice(system)
-    with stage.system(Shape(num_apis=2, proxied="api 1")) as system:
-        _walk(stage, system, _api_points(stage, system, question), (question, found))
-        twice += num_stored_twice(system)
-    return _findings(found, calm, twice)
-
-
-def _findings(found: _Found, calm: Calm, twice: int) -> Findings:
-    outcome = tally(found.exchanges, calm, twice)
-    checks: list[Check] = [
+    exchanges: list[Exchange] = []
+    points: dict[bool, list[str]] = {True: [], False: []}  # by whether they were reached
+    twice = 0
+    for shape, points_of in (
+        (Shape(proxied="worker 1"), _worker_points),
+        (Shape(num_apis=2, proxied="api 1"), _api_points),
+    ):
+        with stage.system(shape) as system:
+            calm = stage.calm(system, [question])
+            for label, is_reached, ended in _walk(stage, system, points_of(stage, system, question), question):
+                points[is_reached].append(label)
+                exchanges += ended
+            twice += num_stored_twice(system)
+    outcome = tally(exchanges, calm, twice)
+    checks = [
         *outcome.checks(),
-        at_least("points", len(found.names), 1),
-        equal("points not reached", len(found.missed), 0),
+        at_least("points", len(points[True]), 1),
+        equal("points not reached", len(points[False]), 0),
     ]
-    return Findings(outcome, checks, {"points": found.names, "not_reached": found.missed})
+    return Findings(outcome, checks, {"points": points[True], "not_reached": points[False]})
 
 
 def _worker_points(stage: Stage, system: System, question: Question) -> list[Point]:
@@ -107,22 +99,24 @@ def _life(system: System, question: Question, wire: Tripwire) -> list[str]:
     return names[: names.index("finish") + 1] if is_worker else names
 
 
-def _walk(stage: Stage, system: System, points: list[Point], about: tuple[Question, _Found]) -> None:
-    question, found = about
+def _walk(
+    stage: Stage, system: System, points: list[Point], question: Question
+) -> Iterator[tuple[str, bool, list[Exchange]]]:
+    """Of every point its name, whether it was reached, and what became of the requests."""
     victim = next(member for member in system.members if member.name == system.shape.proxied)
     for number, point in enumerate(points):
         stage.show(number / len(points), f"{victim.name}, point {number + 1} of {len(points)}")
+        ended: list[Exchange] = []
         for _ in range(_TRIES):
             system.wait_until(system.is_ready, 30.0, "ready for the next point")
             with _watching(system, point, victim.kill), _asking(system, question, point.comes_by_the_clock) as traffic:
                 _until_answered(system, traffic, point)
             names = system.proxy.unwatch()
-            found.exchanges += traffic.ended
+            ended += traffic.ended
             if system.proxy.has_tripped:
                 break
-        label = f"{victim.name}: {names[-1] if names else point.wire.only or 'nothing'} {point.side}"
-        reached = found.names if system.proxy.has_tripped else found.missed
-        reached.append(f"{label} (command {len(names)})")
+        name = names[-1] if names else point.wire.only or "nothing"
+        yield f"{victim.name}: {name} {point.side} (command {len(names)})", system.proxy.has_tripped, ended
 
 
 def _until_answered(system: System, traffic: Traffic, point: Point) -> None:

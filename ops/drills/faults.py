@@ -9,18 +9,17 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ops.drills.drill import Check, Findings, Stage, Tally, at_most
-from ops.drills.inbox import Inbox, Monitor
-from ops.drills.random_model import calibrate
-from ops.drills.slow_worker import command
+from ops.drills.drill import ONCE, Check, Findings, Stage, Tally, at_most
+from ops.drills.inbox import Inbox, monitored
 from ops.drills.system import DRILL_SETTINGS, Shape, System
-from ops.drills.traffic import ENDLESS, Habits, Question, Traffic
+from ops.drills.traffic import ENDLESS, Question, Traffic
+from ops.drills.workers import calibrate
 from ops.load.arrivals import ClosedLoop
 from ops.run.up import why_not_ready
+from ops.tables import table
 from scheduler.settings import variable
 
 _LOOK_EVERY_S = 0.05
@@ -73,7 +72,8 @@ def faults(stage: Stage) -> Findings:
             "alert": fault.alert, "raised_after_s": seen.raised_s, "cleared_after_s": seen.cleared_s,
             "readyz": seen.why_unready or "200", "other_alerts": list(seen.others),
         }  # fmt: skip
-    return Findings(Tally(), checks, details, _lines(details))
+    rows = [[name, *list(one.values())[:4]] for name, one in details.items()]
+    return Findings(Tally(), checks, details, table(("fault", "alert", ">raised s", ">cleared s", "/readyz"), rows))
 
 
 def checks_of(fault: Fault, seen: Seen) -> list[Check]:
@@ -90,15 +90,13 @@ def checks_of(fault: Fault, seen: Seen) -> list[Check]:
 def _hold(stage: Stage, fault: Fault) -> Seen:
     questions = [fault.question] if fault.question else stage.questions()
     settings = replace(_SETTINGS, slo_ms=fault.slo_ms)
-    slowed = command(calibrate(_SLOW_PER_S, settings)) if fault.is_slowed else ()
+    slowed = calibrate(_SLOW_PER_S, settings).command if fault.is_slowed else ()
     shape = Shape(settings=replace(settings, break_=fault.break_), worker_command=slowed)
-    with ExitStack() as stack:
-        system, inbox = stack.enter_context(stage.system(shape)), stack.enter_context(Inbox())
-        monitor = Monitor(system, inbox, settings)
-        stack.callback(monitor.stop)
-        habits = Habits(retries=False)
-        traffic = stack.enter_context(Traffic(system.urls, questions, ClosedLoop(fault.clients), ENDLESS, habits))
-        stack.callback(traffic.send_no_more)
+    with (
+        stage.system(shape) as system,
+        monitored(system, settings) as inbox,
+        Traffic(system.urls, questions, ClosedLoop(fault.clients), ENDLESS, ONCE) as traffic,
+    ):
         if not fault.break_:
             system.pause(_CALM_S)
         return _watch(fault, system, inbox, traffic)
@@ -135,14 +133,6 @@ def _after(at_s: float | None, since_s: float) -> float | None:
     return None if at_s is None else round(at_s - since_s, 1)
 
 
-def _lines(details: dict[str, Any]) -> list[str]:
-    rows = [f"{'fault':22} {'alert':20} {'raised s':>8} {'cleared s':>9}  /readyz"]
-    for name, one in details.items():
-        times = f"{one['raised_after_s'] or '-':>8} {one['cleared_after_s'] or '-':>9}"
-        rows.append(f"{name:22} {one['alert']:20} {times}  {one['readyz']}")
-    return rows
-
-
 def _broken(name: str, alert: str, within_s: float, **about: Any) -> Fault:
     """One of `--break`; sound processes take the place of the broken ones."""
     return Fault(name, alert, within_s, lambda system: None, _replace_all, break_=name, **about)
@@ -152,8 +142,7 @@ def _replace_all(system: System) -> None:
     for member in system.members:
         system.take_away(member)
         del member.env[variable("break_")]
-        member.start()
-        member.is_kept = True
+        member.bring_back()
 
 
 def _take_away(role: str) -> Callable[[System], object]:
@@ -161,29 +150,19 @@ def _take_away(role: str) -> Callable[[System], object]:
 
 
 def _bring_back(role: str) -> Callable[[System], object]:
-    def bring_back(system: System) -> None:
-        for member in getattr(system, role):
-            member.start()
-            member.is_kept = True
-
-    return bring_back
+    return lambda system: [one.bring_back() for one in getattr(system, role)]
 
 
 def _signal_workers(number: signal.Signals) -> Callable[[System], object]:
     return lambda system: [one.process.send_signal(number) for one in system.workers]
 
 
-def _configure(**settings: Any) -> Callable[[System], object]:
-    def configure(system: System) -> None:
-        for name, value in settings.items():
-            wanted = value(system) if callable(value) else value
-            system.redis.config_set(name.replace("_", "-"), wanted)
-
-    return configure
+def _configure(maxmemory: int = 0, policy: str = "noeviction") -> Callable[[System], object]:
+    return lambda system: system.redis.config_set("maxmemory", maxmemory, "maxmemory-policy", policy)
 
 
-def _nearly_used(system: System) -> int:
-    return int(system.redis.info("memory")["used_memory"] / 0.95)
+def _fill(system: System) -> None:
+    system.redis.config_set("maxmemory", int(system.redis.info("memory")["used_memory"] / 0.95))
 
 
 FAULTS = (
@@ -193,14 +172,12 @@ FAULTS = (
     _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, is_slowed=True),
     _broken("head-count", "waiting-long", 20.0, clients=200, question=_LONG, is_slowed=True),
     _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
-    Fault("killed workers", "no-live-worker", 3.5, _take_away("workers"), _bring_back("workers"), readyz="No worker",
+    Fault("killed workers", "no-live-worker", 3.0, _take_away("workers"), _bring_back("workers"), readyz="No worker",
           is_quick=True),
     Fault("stopped worker", "no-live-worker", 3.5, _signal_workers(signal.SIGSTOP), _signal_workers(signal.SIGCONT),
           readyz="No worker"),
     Fault("killed API", "no-live-api", 10.0, _take_away("apis"), _bring_back("apis"), readyz="does not answer"),
     Fault("killed Redis", "redis-unreachable", 4.0, System.kill_redis, System.start_redis, readyz="Redis"),
-    Fault("evicting Redis", "redis-evicts", 3.0, _configure(maxmemory=1 << 30, maxmemory_policy="allkeys-lru"),
-          _configure(maxmemory_policy="noeviction", maxmemory=0), is_quick=True),
-    Fault("full Redis", "redis-memory-high", 8.0, _configure(maxmemory=_nearly_used), _configure(maxmemory=0),
-          readyz="Redis is full"),
+    Fault("evicting Redis", "redis-evicts", 3.0, _configure(1 << 30, "allkeys-lru"), _configure(), is_quick=True),
+    Fault("full Redis", "redis-memory-high", 8.0, _fill, _configure(), readyz="Redis is full"),
 )  # fmt: skip

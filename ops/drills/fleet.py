@@ -6,7 +6,6 @@ They run by the scripts of ops/deploy/redis, as on a cluster, but for times that
 from __future__ import annotations
 
 import os
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -35,24 +34,19 @@ _TILT_PERIOD_MS = 1000
 
 
 @dataclass(slots=True)
-class Node:
+class Node(processes.Member):
     """One Redis process or one sentinel."""
 
-    port: int
-    script: str
-    env: dict[str, str]
-    directory: Path
+    port: int = 0
     options: dict[str, Any] = field(default_factory=dict)  # of its clients
-    process: subprocess.Popen[bytes] | None = None
 
     @property
-    def is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+    def directory(self) -> Path:
+        return self.log.parent
 
     def start(self) -> None:
         self.directory.mkdir(exist_ok=True)
-        with (self.directory / "log").open("ab") as log:
-            self.process = processes.spawn(["sh", str(_SCRIPTS / self.script)], self.env, output=log)
+        processes.Member.start(self)
 
     def answers(self) -> bool:
         with self.client() as client:
@@ -60,9 +54,6 @@ class Node:
 
     def client(self) -> Redis:
         return Redis(host="127.0.0.1", port=self.port, socket_timeout=1.0, **self.options)
-
-    def said(self) -> str:
-        return processes.last_lines(self.directory / "log")
 
 
 class RedisFleet:
@@ -94,7 +85,12 @@ class RedisFleet:
         folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
         place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
         options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}
-        return Node(port, f"start-{kind}.sh", {**self._shared, **place, **folders}, directory, options)
+        command, env = ("sh", str(_SCRIPTS / f"start-{kind}.sh")), {**self._shared, **place, **folders}
+        return Node(directory.name, command, env, directory / "log", port=port, options=options)
+
+    @property
+    def members(self) -> list[Node]:
+        return [*self.nodes, *self.sentinels]
 
     def url(self, login: str = "") -> str:
         """`login`: such as `api:password@`."""
@@ -143,19 +139,16 @@ class RedisFleet:
         node.start()
         self._wait_until(self.is_whole, "a replica again")
 
-    def said(self) -> str:
-        return "; ".join(f"{node.directory.name} said: {node.said()}" for node in (*self.nodes, *self.sentinels))
-
     def stop(self) -> None:
-        for node in (*self.sentinels, *self.nodes):
-            if node.process is not None:
-                processes.stop(node.process, _STOP_PATIENCE_S)
+        for node in reversed(self.members):
+            node.stop(_STOP_PATIENCE_S)
 
     def _wait_until(self, is_true: Callable[[], bool], what: str) -> None:
         until_s = time.monotonic() + _START_PATIENCE_S
         while not is_true():
             if time.monotonic() > until_s:
-                raise RedisUnavailable(f"not within {_START_PATIENCE_S:g} s: {what} ({self.said()})")
+                said = "; ".join(node.said() for node in self.members)
+                raise RedisUnavailable(f"not within {_START_PATIENCE_S:g} s: {what} ({said})")
             time.sleep(_LOOK_EVERY_S)
 
 

@@ -7,6 +7,8 @@ import subprocess
 import threading
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Self
@@ -89,14 +91,14 @@ class Inbox(PostReceiver):
         return {alert for alert, is_raised in last.items() if is_raised}
 
 
-class Monitor:
-    """Posts to the inbox."""
-
-    def __init__(self, system: System, inbox: Inbox, settings: Settings) -> None:
+@contextmanager
+def monitored(system: System, settings: Settings) -> Iterator[Inbox]:
+    """A monitor watches the system until the end of the block."""
+    with Inbox() as inbox:
         settings = replace(settings, redis_url=system.server.url, alert_webhook=inbox.url)
-        env = system.apis[0].env | settings.to_env()
-        self._process = processes.spawn(processes.miniserve_command("monitor"), env, output=subprocess.DEVNULL)
-
-    def stop(self) -> int:
-        """Returns the exit status."""
-        return processes.stop(self._process, _STOP_PATIENCE_S)
+        env = {**system.apis[0].env, **settings.to_env()}
+        monitor = processes.spawn(processes.miniserve_command("monitor"), env, output=subprocess.DEVNULL)
+        try:
+            yield inbox
+        finally:
+            processes.stop(monitor, _STOP_PATIENCE_S)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -53,33 +52,16 @@ class Shape:
 
 
 @dataclass(slots=True)
-class Member:
-    """One process of the system."""
+class Member(processes.Member):
+    """One that is started again when it dies."""
 
-    name: str
-    command: list[str]
-    env: dict[str, str]
-    log: Path
     url: str = ""  # of an API replica
-    process: subprocess.Popen[bytes] | None = None
-    is_kept: bool = True  # started again when it dies
+    is_kept: bool = True
     num_bad_starts: int = 0
 
-    @property
-    def is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.process = processes.spawn(self.command, self.env, output=log)
-
-    def kill(self) -> None:
-        """SIGKILL for the whole process group: a replica's master and its worker."""
-        if self.is_alive:
-            processes.kill_group(self.process.pid)
-
-    def said(self) -> str:
-        return processes.last_lines(self.log)
+    def bring_back(self) -> None:
+        self.start()
+        self.is_kept = True
 
 
 class System:
@@ -143,13 +125,13 @@ class System:
         return self.redis.zcount("miniserve:leases", seconds, "+inf")
 
     def tend(self) -> None:
-        """Start again what has died."""
+        """Start what has died again."""
         for member in self.members:
             if member.is_kept and not member.is_alive:
                 returncode = member.process.returncode
                 member.num_bad_starts = 0 if returncode < 0 else member.num_bad_starts + 1
                 if member.num_bad_starts > _MOST_BAD_STARTS:
-                    raise DrillError(f"{member.name} ends with exit status {returncode}; it said: {member.said()}")
+                    raise DrillError(f"{member.name} ends with exit status {returncode}; {member.said()}")
                 processes.kill_group(member.process.pid)
                 member.start()
 
@@ -173,8 +155,8 @@ class System:
         return time.monotonic() - started_s
 
     def said(self) -> str:
-        by_member = [f"{member.name} said: {member.said()}" for member in self.members]
-        return "; ".join([*by_member, self.fleet.said()] if self.fleet else by_member)
+        members = [*self.members, *(self.fleet.members if self.fleet else ())]
+        return "; ".join(member.said() for member in members)
 
     def kill_one(self, members: list[Member], rng: random.Random) -> None:
         """SIGKILL to one of those that live, once one does."""
@@ -206,8 +188,7 @@ class System:
         member.is_kept = False
         member.process.send_signal(signal.SIGTERM)
         self.wait_until(lambda: not member.is_alive, _STOP_PATIENCE_S, f"the end of {member.name}")
-        member.start()
-        member.is_kept = True
+        member.bring_back()
         if member.url:
             self.wait_until(lambda: why_not_ready(member.url) is None, START_PATIENCE_S, f"{member.name} ready")
         else:
@@ -222,6 +203,16 @@ class System:
     def counted(self, what: str) -> int:
         """A sum that the scripts keep."""
         return int(self.redis.hget("miniserve:counts", what) or 0)
+
+    def num_queued(self) -> int:
+        return self.redis.llen("rq:queue:correct")
+
+    def num_running(self) -> int:
+        return self.redis.zcard("rq:wip:correct")
+
+    def num_reserved(self) -> int:
+        """Requests that were accepted and have not ended."""
+        return self.redis.hlen("miniserve:reservations")
 
     def kill_redis(self) -> None:
         self.server.process.kill()
@@ -240,8 +231,7 @@ class System:
                 if member.is_alive:
                     member.process.terminate()
             for member in group:
-                if member.process is not None:
-                    processes.stop(member.process, _STOP_PATIENCE_S)
+                member.stop(_STOP_PATIENCE_S)
         if self.proxy is not None:
             self.proxy.close()
         self.redis.close()

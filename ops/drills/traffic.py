@@ -36,6 +36,7 @@ class Habits:
     is_keyed: bool = False  # an Idempotency-Key of its own with every request, the same at each attempt
     obeys_once: bool = False  # a refused one comes back after Retry-After, once
     addresses: tuple[str, ...] = ("",)  # that they send from in turn; empty: whichever the system takes
+    urls: tuple[str, ...] = ()  # that they know, instead of all
 
 
 @dataclass(slots=True, kw_only=True)
@@ -75,7 +76,7 @@ class Traffic(Clients):
         limits: Limits = ENDLESS,
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
-        targets = [Target.from_url(url, address) for address in habits.addresses for url in urls]
+        targets = [Target.from_url(url, address) for address in habits.addresses for url in habits.urls or urls]
         super().__init__(targets, arrivals, limits)
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0

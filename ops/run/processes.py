@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -148,9 +149,37 @@ def said(log: IO[bytes]) -> str:
     return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace")
 
 
-def last_lines(log: Path, most: int = 3) -> str:
-    """How the output of a child ends, in one line."""
-    return " | ".join(log.read_text(errors="replace").splitlines()[-most:]) if log.is_file() else "nothing"
+@dataclass(slots=True)
+class Member:
+    """One process of a system, whose output goes to a file."""
+
+    name: str
+    command: Sequence[str]
+    env: dict[str, str]
+    log: Path
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def start(self) -> None:
+        with self.log.open("ab") as log:
+            self.process = spawn(self.command, self.env, output=log)
+
+    def kill(self) -> None:
+        """SIGKILL for the whole process group: a replica's master and its worker."""
+        if self.is_alive:
+            kill_group(self.process.pid)
+
+    def stop(self, patience_s: float) -> None:
+        if self.process is not None:
+            stop(self.process, patience_s)
+
+    def said(self) -> str:
+        """How its output ends, in one line."""
+        lines = self.log.read_text(errors="replace").splitlines() if self.log.is_file() else []
+        return f"{self.name} said: {' | '.join(lines[-3:]) or 'nothing'}"
 
 
 def miniserve_command(*arguments: str) -> list[str]:

@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tqdm import tqdm
 
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Drill, Stage, hold
@@ -42,7 +41,7 @@ def test_the_full_form_of_a_drill_loses_nothing_and_doubles_nothing(name: str, t
 def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
     short = Drill("soak", DRILLS["soak"].what, DRILLS["soak"].bar, partial(soak, minutes=SOAK_MINUTES))
 
-    result = hold(short, Stage(is_quick=False, seed=0, bar=tqdm(total=100, disable=True)))
+    result = hold(short, Stage(is_quick=False, seed=0))
 
     growth = result.details["growth_percent"]
     assert [check for check in result.checks if not check.is_met] == []
@@ -50,7 +49,7 @@ def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
 
 
 def test_waits_are_measured_at_three_loads() -> None:
-    result = hold(DRILLS["waits"], Stage(is_quick=True, seed=1, bar=tqdm(total=100, disable=True)))
+    result = hold(DRILLS["waits"], Stage(is_quick=True, seed=1))
 
     assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
     assert [row["load"] for row in result.details["loads"] if row["num_waits"]] == [0.5, 0.8, 0.95]

@@ -11,8 +11,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tqdm import tqdm
 
+from ops.drills.alerts import LOAD_ALERTS
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Result, Stage, hold
 from ops.drills.rude_clients import ATTACKS
@@ -23,7 +23,7 @@ from tests.running_system import descendants, is_running, wait_until
 
 def hold_quick(name: str) -> Result:
     """Asserts all that is no matter of time."""
-    result = hold(DRILLS[name], Stage(is_quick=True, seed=1, bar=tqdm(total=100, disable=True)))
+    result = hold(DRILLS[name], Stage(is_quick=True, seed=1))
 
     assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
     return result
@@ -110,8 +110,8 @@ def test_probes_are_answered_under_load_and_tell_of_a_stopped_worker() -> None:
 
 
 @pytest.mark.alone
-def test_an_overload_and_an_outage_are_told_and_cleared() -> None:
-    assert hold_quick("alerts").details["monitor_exit_status"] == 0
+def test_an_overload_is_told_and_cleared() -> None:
+    assert set(hold_quick("alerts").details["raised_after_s"]) >= set(LOAD_ALERTS)
 
 
 def test_faults_raise_their_alerts_and_readiness_says_why_nothing_is_answered() -> None:

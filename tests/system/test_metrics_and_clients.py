@@ -13,9 +13,8 @@ import pytest
 from prometheus_client.metrics_core import Metric
 
 from api.grammar.sentences import find_sentences
-from ops.drills.random_model import SlowShape
-from ops.drills.slow_worker import command
 from ops.drills.system import Shape, System, running
+from ops.drills.workers import SlowShape
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 from ops.load.connection import Target
@@ -110,7 +109,7 @@ def _sample(families: dict[str, Metric], name: str, suffix: str) -> float:
 @pytest.fixture(scope="module")
 def outcome() -> Iterator[Outcome]:
     """Half of what a closed loop got through, of single sentences, over two replicas."""
-    shape = Shape(num_apis=2, worker_command=command(SHAPE))
+    shape = Shape(num_apis=2, worker_command=SHAPE.command)
     sentences = [text for text in prompts.load(None, 0) if len([*find_sentences(text)]) == 1]
     with running(shape) as system:
         target = Target.from_url(system.urls[0])

@@ -11,14 +11,14 @@ import pytest
 from worker import process
 
 
-@pytest.mark.parametrize("words", [["ops.drills.slow_worker", "2", "64"], ["ops.drills.poisoned_worker"]])
+@pytest.mark.parametrize("words", [["slow", "2", "64"], ["poisoned"]])
 def test_a_worker_of_the_drills_is_served_with_all_that_a_worker_needs(
     words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     serve = create_autospec(process.serve)
     monkeypatch.setattr(process, "serve", serve)
-    monkeypatch.setattr(sys, "argv", words)
+    monkeypatch.setattr(sys, "argv", ["workers", *words])
 
-    runpy.run_module(words[0], run_name="__main__")
+    runpy.run_module("ops.drills.workers", run_name="__main__")
 
     assert serve.call_count == 1

@@ -1,27 +1,40 @@
-"""A large Mini-GPT with random weights: an engine as slow as a drill wants it, so that nothing else is the limit.
+"""The workers of the drills: the one that ships, made slow, or made to die of one sentence.
 
-It writes the longest output there is for every sentence, and what it writes makes no edit; the work is the same for
-each, and so is the answer to the same sentence.
+`python -m ops.drills.workers slow LAYERS WIDTH`: with a large random model. It writes the longest output there is for
+every sentence, and what it writes makes no edit; the work is the same for each, and so is the answer to the same
+sentence. `python -m ops.drills.workers poisoned`: the process dies, as if by a fault in a library, whenever it computes
+`POISON`. Settings come from the environment.
 """
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from dataclasses import dataclass, replace
 from time import monotonic
 
 import numpy as np
 
 from api.grammar.pipeline import TextPipeline
+from api.grammar.tokenizer import Tokenizer
 from ops.load import prompts
+from ops.run.faults import broken, fault_of
+from scheduler.batching import StepPlan
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
+from worker import process
 from worker.engine import Engine, new_engine
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
+from worker.queue.worker_end import WorkerMailbox
+from worker.self_test import run_self_test
 
-WIDTH = 256
+POISON = "The poison goed into the river."
 _HEADS = 8
 _SPREAD = 0.05
 _TRIAL_LAYERS = 4
+_COMMAND = (sys.executable, "-m", "ops.drills.workers")
+POISONED = (*_COMMAND, "poisoned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +42,12 @@ class SlowShape:
     """What the rate is set by."""
 
     num_layers: int
-    width: int = WIDTH
+    width: int = 256
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """What starts such a worker."""
+        return (*_COMMAND, "slow", str(self.num_layers), str(self.width))
 
 
 def random_engine(shape: SlowShape, settings: Settings) -> Engine:
@@ -66,3 +84,30 @@ def calibrate(per_s: float, settings: Settings) -> SlowShape:
         num_done += len(engine.step())
     layer_s = (monotonic() - started_s) / num_done / _TRIAL_LAYERS
     return SlowShape(max(1, round(1 / per_s / layer_s)))
+
+
+def poisoned(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+    """Dies between the plan and the forward pass."""
+    plan_next, poison_ids = engine.policy.plan, Tokenizer.load().encode(POISON).token_ids
+
+    def plan(now: float) -> StepPlan:
+        planned = plan_next(now)
+        if any(tuple(sequence.request.prompt_ids) == poison_ids for sequence in planned):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return planned
+
+    engine.policy.plan = plan
+    return engine, WorkerMailbox
+
+
+def _serve(kind: str, *shape: str) -> None:
+    settings = broken(Settings.from_env(os.environ))
+
+    def slow(_: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+        return fault_of(settings).worker(random_engine(SlowShape(*map(int, shape)), settings))
+
+    process.serve(settings, Tokenizer.load().fingerprint, slow if kind == "slow" else poisoned, run_self_test)
+
+
+if __name__ == "__main__":
+    _serve(*sys.argv[1:])
