@@ -11,12 +11,13 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import click
 
-from ops.observe.heartbeat_file import HeartbeatFile
+from ops.observe import heartbeat_file
 from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
 from ops.run.supervisor import Signals
@@ -64,7 +65,7 @@ def monitor(settings: Settings) -> None:
 
 def run(settings: Settings, observatory: Observatory) -> int:
     """Watch until SIGTERM or SIGINT; return the exit status."""
-    heartbeat = _heartbeat()
+    has_heartbeat = _has_heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
     watch = Watch(observatory, settings, webhook.post if webhook is not None else lambda _: None)
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
@@ -74,25 +75,26 @@ def run(settings: Settings, observatory: Observatory) -> int:
         while not signals.num_stops:
             started_s = time.monotonic()
             watch.look(started_s)
-            if heartbeat is not None:
-                heartbeat.beat()
+            if has_heartbeat:
+                with suppress(OSError):
+                    heartbeat_file.beat()
             signals.wait(started_s + EVERY_S - time.monotonic())
     if webhook is not None:
         webhook.close(_LAST_POSTS_S)
-    if heartbeat is not None:
-        heartbeat.close()
+    if has_heartbeat:
+        heartbeat_file.end()
     logger.info("stopped")
     return 0
 
 
-def _heartbeat() -> HeartbeatFile | None:
+def _has_heartbeat() -> bool:
     try:
-        return HeartbeatFile()
+        heartbeat_file.beat()
     except OSError as error:
-        logger.warning(
-            "no heartbeat: python -m ops.run.health monitor will say unhealthy", extra={"reason": error.strerror}
-        )
-        return None
+        about = {"reason": error.strerror}
+        logger.warning("no heartbeat: python -m ops.run.health monitor will say unhealthy", extra=about)
+        return False
+    return True
 
 
 class Watch:

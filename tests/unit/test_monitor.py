@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 from ops.observe import heartbeat_file
-from ops.observe.heartbeat_file import HeartbeatFile, is_fresh
 from ops.observe.monitor import Watch, payload_of
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -116,53 +114,26 @@ def test_a_status_line_comes_once_a_minute() -> None:
     assert lines[0]["workers"] == 1
 
 
-@pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
-    first, second = tmp_path / "memory", tmp_path / "tmp"
-    first.mkdir()
-    second.mkdir()
-    monkeypatch.setattr(heartbeat_file, "places", lambda: [first, second])
-    yield [first, second]
+def test_a_beat_is_fresh_for_a_while_and_gone_with_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert not heartbeat_file.is_fresh(time.time())
+
+    heartbeat_file.beat()
+
+    assert heartbeat_file.is_fresh(time.time())
+    assert not heartbeat_file.is_fresh(time.time() + heartbeat_file.FRESH_S + 5)
+    os.utime(heartbeat_file.place(), (0, 0))
+    heartbeat_file.beat()
+    assert heartbeat_file.is_fresh(time.time())
+    heartbeat_file.end()
+    assert not heartbeat_file.is_fresh(time.time())
 
 
-def test_a_beat_is_fresh_for_a_while_and_gone_with_its_process(places: list[Path]) -> None:
-    assert not is_fresh(time.time())
-
-    beat = HeartbeatFile()
-
-    assert is_fresh(time.time())
-    assert not is_fresh(time.time() + heartbeat_file.FRESH_S + 5)
-    os.utime(next(places[0].iterdir()), (0, 0))
-    beat.beat()
-    assert is_fresh(time.time())
-    beat.close()
-    assert not is_fresh(time.time())
-
-
-def test_a_beat_takes_the_next_place_where_the_first_is_missing(places: list[Path]) -> None:
-    places[0].rmdir()
-
-    HeartbeatFile()
-
-    assert is_fresh(time.time())
-    assert len(list(places[1].iterdir())) == 1
-
-
-def test_without_any_place_for_a_beat_an_os_error_says_so(places: list[Path]) -> None:
-    for place in places:
-        place.rmdir()
+def test_without_a_place_for_a_beat_an_os_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/no/such/folder")
 
     with pytest.raises(OSError):
-        HeartbeatFile()
-
-
-def test_beats_of_killed_processes_are_swept_away_at_the_next_start(places: list[Path]) -> None:
-    HeartbeatFile()
-    os.utime(next(places[0].iterdir()), (0, 0))
-
-    HeartbeatFile()
-
-    assert len(list(places[0].iterdir())) == 1
+        heartbeat_file.beat()
 
 
 @pytest.mark.parametrize(
