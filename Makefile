@@ -112,9 +112,9 @@ test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of 
 lint: $(TEST) ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-audit: $(TOOLS)/bin/pip-audit install ## known vulnerabilities of the installed packages; says so where the advisory database cannot be reached
-	@$(BIN)/python -m ops.run.audit $(TOOLS)/bin/pip-audit --format json --progress-spinner off \
-	  --path $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+audit: $(TOOLS)/bin/pip-audit install ## known vulnerabilities of the installed packages; fails where one could not be audited
+	@$(BIN)/python -m pip freeze --quiet --exclude-editable > $(TOOLS)/installed.txt
+	@$(TOOLS)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off --requirement $(TOOLS)/installed.txt
 
 format: $(TEST) ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
