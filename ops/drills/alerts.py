@@ -142,21 +142,6 @@ class Ramp:
             "sentences": [one.sentence for one in self.changes],
         }
 
-    def rows(self, share_at: Callable[[float], float]) -> list[dict[str, Any]]:
-        """Of every window: what share of capacity was offered, what came of it, which alerts changed."""
-        found = []
-        for begin_s in self.windows():
-            exchanges, end_s = self.between(begin_s, begin_s + WINDOW_S), begin_s + WINDOW_S
-            predicted_s, measured_s = self.waits(exchanges)
-            changes = [one for one in self.changes if begin_s <= one.at_s - self.started_s < end_s]
-            found.append({
-                "from_s": begin_s, "offered_share": round(share_at(begin_s + WINDOW_S / 2), 3),
-                "answered": len(exchanges), "p95_ms": latency_ms(exchanges, 95),
-                "predicted_wait_ms": round(1e3 * predicted_s, 2), "measured_wait_ms": round(1e3 * measured_s, 2),
-                "alerts": " ".join(f"{'+' if one.is_raised else '-'}{one.alert}" for one in changes),
-            })  # fmt: skip
-        return found
-
 
 def alerts(stage: Stage) -> Findings:
     """0.3 to 1.3 of capacity over two minutes, and on until the alerts come. The utilization alert comes before p95 has
@@ -166,20 +151,18 @@ def alerts(stage: Stage) -> Findings:
     with stage.system(Shape(settings=_SETTINGS, worker_command=slow.command)) as system:
         closed = stage.load(system, questions, ClosedLoop(_CLIENTS), stage.size(20.0, 4.0))
         plan = Plan(answers_per_s(closed), stage.size(15.0, 13.0), stage.size(120.0, 10.0), stage.size(0.0, 15.0))
-        loop = plan.loop(stage.seed)
-        ramp = _ramp(stage, system, (plan, loop), questions)
-    rows = ramp.rows(lambda at_s: loop.rate_per_s(at_s) / plan.capacity_per_s)
+        ramp = _ramp(stage, system, plan, questions)
     figures = ramp.figures() | {"layers": slow.num_layers, "capacity_per_s": round(plan.capacity_per_s, 1)}
-    figures |= {"not_answered": problems_of(ramp.exchanges), "rows": rows}
+    figures |= {"not_answered": problems_of(ramp.exchanges)}
     outcome = tally(ramp.exchanges, is_honest=lambda one: one.status in _HONEST)
     num_late = sum(one.status in _HONEST for one in ramp.exchanges)
     checks = [equal("lost", outcome.lost, 0), equal("answered too late or refused", num_late, 0), *checks_of(figures)]
-    return Findings(outcome, checks, figures, _table(rows))
+    return Findings(outcome, checks, figures)
 
 
-def _ramp(stage: Stage, system: System, about: tuple[Plan, VariedLoop], questions: list[Question]) -> Ramp:
+def _ramp(stage: Stage, system: System, plan: Plan, questions: list[Question]) -> Ramp:
     """Until all is clear again, or the patience is at its end."""
-    plan, loop = about
+    loop = plan.loop(stage.seed)
     with Traffic(system.urls, questions, loop, ENDLESS, ONCE) as traffic, ExitStack() as stack:
         ramp = Ramp(time.monotonic(), plan.base_s)
 
@@ -234,7 +217,8 @@ def waits(stage: Stage) -> Findings:
     outcome = tally(exchanges, is_honest=lambda one: one.status in _HONEST)
     checks: list[Check] = [equal("lost", outcome.lost, 0)]
     checks += [at_most(f"wait at {row['load']} off by %", row["off_percent"], _WAITS_BARS[row["load"]]) for row in rows]
-    return Findings(outcome, checks, {"peak_per_s": round(peak_per_s, 1), "loads": rows}, _table(rows))
+    shown = table([f">{name.replace('_', ' ')}" for name in rows[0]], [list(row.values()) for row in rows])
+    return Findings(outcome, checks, {"peak_per_s": round(peak_per_s, 1), "loads": rows}, shown)
 
 
 def _steady(
@@ -273,7 +257,3 @@ def _waits_of(looks: list[Scrape]) -> dict[str, Any]:
         "num_waits": int(measured.count), "utilization": round(mean("utilization"), 3),
         "residual": round(mean("littles_law_residual"), 3),
     }  # fmt: skip
-
-
-def _table(rows: list[dict[str, Any]]) -> str:
-    return table([f">{name.replace('_', ' ')}" for name in rows[0]], [list(row.values()) for row in rows])

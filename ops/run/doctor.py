@@ -24,6 +24,7 @@ from ops.run import embedded_redis
 from ops.run.banner import base_url
 from ops.run.health import http_fault
 from ops.run.machine import Finding, looks_at_machine
+from ops.tables import table
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, hide_password, redis_url_fault
@@ -58,7 +59,7 @@ def doctor(redis_url: str | None, port: str | None, as_json: bool) -> None:
         rows = [asdict(finding) | {"ok": not finding.remedy} for finding in findings]
         click.echo(json_module.dumps(rows, indent=2))
     else:
-        click.echo("\n".join(finding.line for finding in findings))
+        click.echo(table(("", "check", "found"), [finding.row for finding in findings]))
     raise SystemExit(0 if not any(finding.remedy for finding in findings) else 1)
 
 

@@ -28,10 +28,8 @@ class Finding:
     remedy: str = ""  # empty: all is well
 
     @property
-    def line(self) -> str:
-        return f"{'ok   ' if not self.remedy else 'FAULT'} {self.check:<18} {self.found}" + (
-            f": {self.remedy}" if self.remedy else ""
-        )
+    def row(self) -> tuple[str, str, str]:
+        return "FAULT" if self.remedy else "ok", self.check, ": ".join(filter(None, [self.found, self.remedy]))
 
 
 def looks_at_machine() -> Iterator[Finding]:
@@ -88,9 +86,6 @@ def _kernels() -> Finding:
 
 
 def _temporary() -> Finding:
-    fault = temporary_fault()
-    return (
-        Finding("temporary files", f"{NO_FOLDER} ({fault})", NAME_ONE)
-        if fault
-        else Finding("temporary files", tempfile.gettempdir())
-    )
+    if fault := temporary_fault():
+        return Finding("temporary files", f"{NO_FOLDER} ({fault})", NAME_ONE)
+    return Finding("temporary files", tempfile.gettempdir())

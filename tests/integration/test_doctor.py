@@ -27,7 +27,7 @@ def of_redis(url: str) -> dict[str, Finding]:
 
 @pytest.mark.parametrize("user", ["api", "worker"])
 def test_with_the_users_of_our_acl_file_all_is_well(server: GuardedRedis, user: str) -> None:
-    assert [finding.line for finding in of_redis(server.url(user)).values() if finding.remedy] == []
+    assert [finding.row for finding in of_redis(server.url(user)).values() if finding.remedy] == []
 
 
 def test_a_user_who_may_do_everything_is_a_fault_that_says_what(private_redis: EmbeddedRedis) -> None:
@@ -54,4 +54,4 @@ def test_a_wrong_password_is_told_from_a_redis_that_is_away(server: GuardedRedis
     finding = of_redis(server.url("api").replace("-secret", "-guessed"))["Redis"]
 
     assert "authentication refused" in finding.found and "password" in finding.remedy
-    assert "guessed" not in finding.line
+    assert "guessed" not in finding.row[2]

@@ -61,16 +61,6 @@ def test_p95_has_doubled_only_once_two_windows_in_turn_are_twice_the_first() -> 
     assert ramp(*exchanges, predictions=[(14.0, 0.01)]).doubled_after_s() is None
 
 
-def test_a_row_tells_what_was_offered_predicted_measured_and_said() -> None:
-    raised = Change(STARTED_S + 7.0, "utilization-high", True, "The workers are 90% used.")
-    seen = ramp(exchange(6.0), predictions=[(5.5, 0.012)], changes=(raised,))
-
-    assert seen.rows(lambda at_s: at_s / 100)[1] == {
-        "from_s": 5.0, "offered_share": 0.075, "answered": 1, "p95_ms": 100.0, "predicted_wait_ms": 12.0,
-        "measured_wait_ms": 10.0, "alerts": "+utilization-high",
-    }  # fmt: skip
-
-
 def test_a_load_that_varies_follows_its_points_and_comes_as_often_as_they_say() -> None:
     loop = VariedLoop([(0.0, 10.0), (100.0, 10.0), (200.0, 50.0), (200.001, 10.0)], seed=1, max_connections=4)
     assert [loop.rate_per_s(at_s) for at_s in (0.0, 50.0, 150.0, 300.0)] == [10.0, 10.0, 30.0, 10.0]

@@ -28,7 +28,7 @@ LOOKS = (doctor._version, doctor._eviction, doctor._memory, doctor._persistence)
 
 def faults(facts: dict[str, Any]) -> dict[str, str]:
     findings = [look(facts) for look in LOOKS]
-    return {finding.check: finding.line for finding in findings if finding.remedy}
+    return {finding.check: finding.row[2] for finding in findings if finding.remedy}
 
 
 def test_a_sound_redis_has_no_fault() -> None:
