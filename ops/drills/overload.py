@@ -60,7 +60,7 @@ def overload(stage: Stage) -> Findings:
         "layers": slow.num_layers, "bound": BOUND, "peak_per_s": round(peak_per_s, 1),
         "accepted_p99_ms_at_0.9_load": high_ms, "refused_at_0.9_load": sum(len(one.refusals) for one in high),
         "refusals_p50_ms": refusals_ms(over, 50), "burst_refused": len(refused),
-        "retry_after_s": Counter(str(after_s) for one in refused for _, after_s in one.refusals[:1]),
+        "retry_after_s": dict(Counter(str(after_s) for one in refused for _, after_s in one.refusals[:1])),
         "most_reserved_requests": watch.most_requests,
         "lost_by": problems_of([exchange for exchange in over if not exchange.refusals]),
     }  # fmt: skip
