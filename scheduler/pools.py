@@ -1,8 +1,6 @@
-"""Continuous batching in two pools: some workers read prompts, others decode what these have read.
+"""Continuous batching of a decode worker: it goes on from prompts that prefill workers have read.
 
-The budget is that of `ContinuousBatching` on both sides. What a prefill worker has read keeps its slot and its tokens
-until a decode worker has taken it over, and this bounds what is on its way between them. A worker of role `all` does
-not import this.
+A worker of role `all` does not import this.
 """
 
 from __future__ import annotations
@@ -12,8 +10,6 @@ from typing import Any
 
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
-
-OFFERED_WAIT_S = 0.05  # of a prefill worker that can read nothing: as long as a claim stands, whose end brings news
 
 
 @dataclass(slots=True)
@@ -37,30 +33,6 @@ class HandedDelivery(Delivery):
     @property
     def num_rows(self) -> int:
         return len(self.request.prompt_ids) if self.handed is None else 1
-
-
-class PrefillBatching(ContinuousBatching):
-    """Reads prompts. `running` are those that were read and are offered to decode workers."""
-
-    def __init__(self, limits: BatchLimits) -> None:
-        super().__init__(replace(limits, role="prefill"))
-
-    def due_in_s(self, now: float) -> float | None:
-        if self.can_admit or now >= self._next_deadline_s:
-            return 0.0
-        return OFFERED_WAIT_S if self.has_work else None
-
-    @property
-    def can_admit(self) -> bool:
-        first = next(iter(self.waiting.values()), None)
-        room = self.limits.kv_budget_tokens - self.reserved_tokens
-        return first is not None and bool(self._free_slots) and first.reserved_tokens <= room
-
-    def plan(self, now: float) -> StepPlan:
-        offered, self.running = self.running, {}  # they take no part
-        plan = super().plan(now)
-        self.running = offered | self.running
-        return plan
 
 
 class DecodeBatching(ContinuousBatching):

@@ -9,8 +9,8 @@ from redis import Redis
 from scheduler.messages import NO_CAPACITY, Delivery, Inbox
 from scheduler.pools import HandedDelivery
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, a_request, take
-from worker.pools.decode import DecodeEnd
-from worker.pools.prefill import Offer, PrefillEnd
+from worker.pools.decode import DECODE_QUEUE, DecodeEnd
+from worker.pools.prefill import PrefillEnd, ReadPrompt
 from worker.queue.protocol import Submission, WorkerReport
 from worker.queue.redis_py import connect
 
@@ -53,6 +53,7 @@ class Pools:
         """Where ids are."""
         return {
             "queue": self.client.lrange("rq:queue:correct", 0, -1),
+            "read": self.client.lrange(DECODE_QUEUE, 0, -1),
             "wip": sorted(self.client.zrange("rq:wip:correct", 0, -1)),
         }
 
@@ -61,8 +62,9 @@ def a_report(role: str, rate: float) -> WorkerReport:
     return WorkerReport(service_rate_tokens_per_s=rate, role=role)
 
 
-def offer(worker: PrefillEnd, *names: str, handoff: bytes = b"state of ") -> Inbox:
-    return worker.exchange((), NO_CAPACITY, progress=[Offer(name, (7,), handoff + name.encode()) for name in names])
+def hand_over(worker: PrefillEnd, *names: str, handoff: bytes = b"state of ") -> Inbox:
+    read = [ReadPrompt(name, (7,), handoff + name.encode()) for name in names]
+    return worker.exchange((), NO_CAPACITY, progress=read)
 
 
 def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
@@ -70,9 +72,9 @@ def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
     return {one.request.request_id: one.handoff for one in deliveries}
 
 
-def a_request_that_was_offered(pools: Pools, name: str = "a") -> tuple[SubmittingMailbox, Submission, PrefillEnd]:
+def a_request_that_was_read(pools: Pools, name: str = "a") -> tuple[SubmittingMailbox, Submission, PrefillEnd]:
     api, worker = pools.api(), pools.prefill()
     ticket = api.submit(a_request(name))
     assert take(worker) == [name]
-    offer(worker, name)
+    hand_over(worker, name)
     return api, ticket, worker

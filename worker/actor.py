@@ -146,7 +146,7 @@ class Actor:
         # Nothing due means that nothing held can still be computed: others may do better.
         while (self._engine.due_in_s() is not None or self._completions) and self._clock() < deadline_s:
             self.iterate(NO_CAPACITY)
-        if self._completions:  # the grace is over: what has an answer need not be computed again
+        if self._completions or self._progress:  # what has an answer, or was read, need not be computed again
             self._exchange(NO_CAPACITY, 0.0)
         left = self._policy.held_ids()
         self._mailbox.close()  # what is still held goes back to the front of the queue

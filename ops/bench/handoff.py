@@ -33,7 +33,7 @@ WIDTHS = (128, 256, 512, 1024)
 LENGTHS = (16, 64, 256, 1024)
 _LAYERS, _HEAD_WIDTH, _VOCABULARY = 4, 32, 3072
 _REPEATS = 5
-_STORE = "redis.set_repl(redis.REPL_NONE); redis.call('SET', KEYS[1], ARGV[1], 'PX', 10000)"  # as offer.lua does
+_STORE = "redis.set_repl(redis.REPL_NONE); redis.call('SET', KEYS[1], ARGV[1], 'PX', 10000)"  # as hand_over.lua does
 _COLUMNS = ("bytes", "prefill_us", "pack_us", "redis_us", "load_us", "hop_us")
 
 

@@ -1,51 +1,53 @@
 """Two pools on the virtual clock: some workers read prompts, others decode what these have read.
 
-As in worker/pools: what was read keeps its room with the prefill worker until a decode worker has taken it over, which
-claims offers as any worker claims requests. Packing, storing and loading the keys and values take their measured time.
+As in worker/pools: what was read waits in a queue of its own, from which decode workers claim as any worker claims
+requests. Packing, storing and loading the keys and values take their measured time.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from ops.plan.clock import Process, VirtualClock
 from ops.plan.costs import HandoffCost
 from ops.plan.queue import SimulatedQueue, WorkerPlan
 from ops.plan.worker import Job, SimulatedWorker
-from scheduler.batching import StepPlan
+from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
-from scheduler.pools import DecodeBatching, Handed, HandedDelivery, PrefillBatching
+from scheduler.pools import DecodeBatching, Handed, HandedDelivery
+from worker.pools.prefill import MOST_READ
 
-_TOLD_S = 0.05  # until a prefill worker hears of it: with its next DRAIN, for which a claim stands as long as this
 _FIRST_TOKEN = 2  # any that is not <eos>
 
 
 class PrefillWorker(SimulatedWorker):
-    """Reads prompts and offers them; what the first token ends is answered from here."""
+    """Reads prompts and gives them away; what the first token ends is answered from here."""
 
-    offer: Callable[[PrefillWorker, list[Job]], None]
+    give: Callable[[list[Job]], None]
+    is_held_up: Callable[[], bool]
     handoff: HandoffCost
 
-    def taken(self, job: Job) -> None:
-        """A decode worker has it."""
-        del self._jobs[job.request.request_id]
-        self.policy.cancel(job.request.request_id)
+    @property
+    def room(self) -> tuple[int, int]:
+        return (0, 0) if self.is_held_up() else super().room
+
+    def go_on(self) -> None:
         if not self._is_computing:
             self._turn()
 
     def _more_s(self, plan: StepPlan) -> float:
-        return sum(self.handoff.pack.seconds(len(job.request.prompt_ids)) for job in self._read(plan))
-
-    def _commit(self, plan: StepPlan) -> None:
-        if read := self._read(plan):
-            self.offer(self, read)
-        super()._commit(plan)
-
-    def _read(self, plan: StepPlan) -> list[Job]:
         jobs = [self._jobs[sequence.request_id] for sequence in plan.prefills]
-        return [job for job in jobs if job.num_output > 1]
+        return sum(self.handoff.pack.seconds(len(job.request.prompt_ids)) for job in jobs if job.num_output > 1)
+
+    def _turn(self) -> None:
+        read = [*self.policy.running]
+        for request_id in read:
+            self.policy.cancel(request_id)
+        self.give([self._jobs.pop(request_id) for request_id in read])
+        super()._turn()
 
 
 class DecodeWorker(SimulatedWorker):
@@ -63,7 +65,7 @@ class DecodeWorker(SimulatedWorker):
 
 
 class PooledQueue(SimulatedQueue):
-    """A queue with prefill workers, and decode workers for what these offer."""
+    """A queue with prefill workers, and decode workers for what these have read."""
 
     def __init__(
         self, clock: VirtualClock, plan: WorkerPlan, finish: Callable[[Sequence[Job]], None], redis: Process
@@ -71,7 +73,7 @@ class PooledQueue(SimulatedQueue):
         super().__init__(clock, plan, finish)
         self._redis = redis
         self._decoders: list[SimulatedWorker] = []
-        self._offers: deque[tuple[PrefillWorker, Job]] = deque()
+        self._read: deque[Job] = deque()
         self._looks: deque[SimulatedWorker] = deque()  # claims of decode workers
 
     @property
@@ -87,36 +89,37 @@ class PooledQueue(SimulatedQueue):
             worker.start()
 
     def _new_worker(self) -> SimulatedWorker:
-        limits = self._plan.policy().limits
-        worker = PrefillWorker(self._clock, PrefillBatching(limits), self._model, self._claim, self._finish)
-        worker.offer, worker.handoff = self._store, self._plan.costs.handoff
+        policy = ContinuousBatching(replace(self._plan.policy().limits, role="prefill"))
+        worker = PrefillWorker(self._clock, policy, self._model, self._claim, self._finish)
+        worker.give, worker.handoff = self._store, self._plan.costs.handoff
+        worker.is_held_up = lambda: len(self._read) >= MOST_READ
         return worker
 
-    def _store(self, owner: PrefillWorker, jobs: list[Job]) -> None:
+    def _store(self, jobs: list[Job]) -> None:
         costs = self._plan.costs
         for job in jobs:
             work_s = costs.handoff.redis.seconds(len(job.request.prompt_ids)) + costs.redis.sentence_s
-            then = partial(self._redis.put, work_s, partial(self._offer, owner, job))
-            self._clock.after(costs.hop_s, then)
+            self._clock.after(costs.hop_s, partial(self._redis.put, work_s, partial(self._queue_read, job)))
 
-    def _offer(self, owner: PrefillWorker, job: Job) -> None:
-        self._offers.append((owner, job))
+    def _queue_read(self, job: Job) -> None:
+        self._read.append(job)
         if self._looks:
-            self._take_over(self._looks.popleft())
+            self._take_read(self._looks.popleft())
 
     def _look(self, worker: SimulatedWorker) -> None:
-        if self._offers:
-            self._take_over(worker)
+        if self._read:
+            self._take_read(worker)
         else:
             self._looks.append(worker)
 
-    def _take_over(self, worker: SimulatedWorker) -> None:
-        """All offers that fit; as worker/queue/lua/take_over.lua does."""
+    def _take_read(self, worker: SimulatedWorker) -> None:
+        """All that fit."""
         tokens, number = worker.room
         jobs: list[Job] = []
-        while self._offers and len(jobs) < number and self._offers[0][1].request.reserved_tokens <= tokens:
-            owner, job = self._offers.popleft()
-            tokens -= job.request.reserved_tokens
-            jobs.append(job)
-            self._clock.after(_TOLD_S, partial(owner.taken, job))
+        while self._read and len(jobs) < number and self._read[0].request.reserved_tokens <= tokens:
+            jobs.append(self._read.popleft())
+            tokens -= jobs[-1].request.reserved_tokens
         worker.deliver(jobs)
+        if len(self._read) < MOST_READ <= len(self._read) + len(jobs):
+            for reader in self._workers:
+                self._clock.after(self._plan.costs.hop_s, reader.go_on)

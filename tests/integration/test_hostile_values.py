@@ -217,7 +217,7 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
 
 SHARED_KEYS = [
     *[f"miniserve:{name}" for name in "reservations rates counts totals leases apis live".split()],
-    *[f"miniserve:{name}" for name in ("history", "offers", "handoffs")],
+    *[f"miniserve:{name}" for name in ("history", "decode")],
     *[f"rq:{name}" for name in ("queue:correct", "queue:correct-async", "wip:correct", "queues", "workers")],
     *[f"rq:{name}:correct" for name in ("finished", "failed", "canceled", "workers")],
     "rq:workers:correct-async",

@@ -14,6 +14,7 @@ from scheduler.messages import Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
+from worker.pools.decode import DECODE_QUEUE
 from worker.queue.api_loop import enqueue_command
 from worker.queue.connection import RedisConnection, script
 from worker.queue.formats import encode_submission
@@ -138,10 +139,12 @@ def test_a_client_that_leaves_a_redis_without_memory_leaves_nothing_in_the_queue
 def test_what_a_prefill_worker_has_read_goes_on_in_a_redis_without_memory(queue: ScriptedQueue) -> None:
     queue.accept("a")
     queue.drain("reader")
-    queue.run(script("offer", "reader", 60_000, "a", b"keys and values"))
     queue.run(script("resync", "writer", 1000, 1))
     queue.client.config_set("maxmemory", 1)
 
-    *_, deliveries = RedisConnection(queue.client).ask_one(script("take_over", "writer", 1000, 1, 1000, 64, 0))
+    connection = RedisConnection(queue.client)
+    connection.ask_one(script("hand_over", "reader", 60_000, "a", b"keys and values"))
+    about = (1000, 64, 0, 0, "0", 1, DECODE_QUEUE)
+    *_, deliveries = connection.ask_one(script("drain", "writer", 1000, 1, *about))
 
     assert [row[0] for row in deliveries] == [b"a"]

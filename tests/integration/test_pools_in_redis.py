@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.messages import NO_CAPACITY
 from tests import guarded_redis
 from tests.guarded_redis import GuardedHouse
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
-from tests.pools_house import Pools, a_report, a_request_that_was_offered, handoffs, offer
-from worker.pools.decode import OFFERS, DecodeEnd
+from tests.pools_house import Pools, a_report, hand_over, handoffs
+from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import PrefillEnd
 
 
@@ -75,99 +74,32 @@ def test_a_prefill_worker_takes_nothing_while_no_decode_worker_is_there(pools: P
     eventually(lambda: take(reader) == ["a"])
 
 
-def test_an_owner_whose_lease_ran_out_learns_what_was_taken_when_it_goes_on(pools: Pools) -> None:
-    _, _, reader = a_request_that_was_offered(pools)
-    writer = pools.decode(is_fresh=lambda: False)  # reaps nobody
-    reader._heartbeat.stop()
-    pools.client.zadd("miniserve:leases", {reader.name: 1})
-
-    assert take(writer) == ["a"]
-
-    assert reader.exchange((), AMPLE).cancelled_ids == ("a",)
-
-
-def test_what_is_deleted_by_hand_while_it_is_offered_is_held_by_nobody(pools: Pools) -> None:
-    _, _, reader = a_request_that_was_offered(pools)
+@pytest.mark.parametrize("when", ["while it is read", "while it waits"])
+def test_what_is_deleted_by_hand_is_held_by_nobody(pools: Pools, when: str) -> None:
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(reader) == ["a"]
+    if when == "while it is read":
+        pools.client.delete("rq:job:a")
+    hand_over(reader, "a")
     pools.client.delete("rq:job:a")
 
     assert take(pools.decode()) == []
 
-    assert reader.exchange((), AMPLE).cancelled_ids == ("a",)
-    assert pools.places() == {"queue": [], "wip": []}
+    assert pools.places() == {"queue": [], "read": [], "wip": []}
     assert pools.client.hlen("miniserve:reservations") == 0
 
 
-def test_an_offer_that_waits_and_is_made_again_counts_once(pools: Pools, monkeypatch: pytest.MonkeyPatch) -> None:
-    api, reader = pools.api(), pools.prefill()
-    names = ("a", "b", "c")
-    for name in names:
-        api.submit(a_request(name))
-    assert take(reader) == [*names]
-    for name in names:
-        offer(reader, name, handoff=bytes(15 << 20))  # 45 of 64 MiB
-    monkeypatch.setattr("worker.pools.prefill.AGAIN_S", 0.0)
-
-    for _ in range(6):
-        reader.exchange((), NO_CAPACITY)
-
-    assert pools.client.llen(OFFERS) == 3
-    assert pools.client.zcard("miniserve:handoffs") == 3
-
-
-def test_a_claim_brings_a_bounded_number_of_bytes(pools: Pools) -> None:
-    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
-    names = ("a", "b", "c", "d")
-    for name in names:
-        api.submit(a_request(name))
-    assert take(reader) == [*names]
-    for name in names:
-        offer(reader, name, handoff=bytes(3 << 20))
-
-    assert [take(writer), take(writer)] == [["a", "b"], ["c", "d"]]
-
-
-def test_a_redis_without_memory_takes_no_offer(pools: Pools) -> None:
+def test_what_was_read_waits_without_its_bytes_while_redis_uses_half_of_its_memory(pools: Pools) -> None:
     api, reader = pools.api(), pools.prefill()
     api.submit(a_request("a"))
     assert take(reader) == ["a"]
-    pools.client.zadd("miniserve:handoffs", {"old:5": 1})  # is over: to be forgotten
-    used = pools.client.info("memory")["used_memory"]
-    pools.client.config_set("maxmemory", used)
+    memory = int(pools.client.info("memory")["used_memory"] * 1.5)
+    pools.client.config_set("maxmemory", memory)
     try:
-        offer(reader, "a", handoff=bytes(8 << 20))
-        assert pools.client.exists("miniserve:handoff:a", OFFERS) == 0
-    finally:
-        pools.client.config_set("maxmemory", 0)
-
-
-def test_what_is_on_its_way_takes_at_most_an_eighth_of_the_memory_of_redis(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    names = ("a", "b", "c", "d")
-    for name in names:
-        api.submit(a_request(name))
-    assert take(reader) == [*names]
-    pools.client.config_set("maxmemory", 128 << 20)
-    try:
-        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(128 << 20))
-        for name in names:
-            offer(reader, name, handoff=bytes(7 << 20))
-        assert pools.client.llen(OFFERS) == 2
-    finally:
-        pools.client.config_set("maxmemory", 0)
-
-
-def test_a_single_prompt_above_the_bound_is_taken_and_keeps_its_bytes_when_it_is_offered_again(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    api.submit(a_request("a"))
-    assert take(reader) == ["a"]
-    pools.client.config_set("maxmemory", 64 << 20)
-    try:
-        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(64 << 20))
-        offer(reader, "a", handoff=bytes(9 << 20))
-        pools.client.pexpire("miniserve:handoff:a", 2000)
-        offer(reader, "a", handoff=bytes(9 << 20))
-        assert pools.client.pttl("miniserve:handoff:a") > 2000
-        assert pools.client.llen(OFFERS) == 1
+        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(memory))
+        hand_over(reader, "a")
+        assert handoffs(pools.decode().exchange((), AMPLE).deliveries) == {"a": b""}
     finally:
         pools.client.config_set("maxmemory", 0)
 
@@ -177,7 +109,7 @@ def test_bytes_of_another_type_cost_their_own_request_a_prompt_and_nobody_else_a
     for name in ("a", "b"):
         api.submit(a_request(name))
     assert take(reader) == ["a", "b"]
-    offer(reader, "a", "b")
+    hand_over(reader, "a", "b")
     pools.client.delete("miniserve:handoff:a")
     pools.client.lpush("miniserve:handoff:a", "junk")
 
@@ -192,7 +124,7 @@ def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) 
     assert take(reader) == ["a"]
     before = pools.client.info("persistence")["aof_current_size"]
 
-    offer(reader, "a", handoff=bytes(1 << 20))
+    hand_over(reader, "a", handoff=bytes(1 << 20))
     taken = pools.decode().exchange((), AMPLE)
 
     assert len(handoffs(taken.deliveries)["a"]) > 1 << 20
@@ -204,9 +136,8 @@ def test_a_request_goes_through_both_pools_by_the_rights_of_workers(guarded: Gua
     ticket = api.submit(a_request("handed"))
     assert take_one(reader).request.request_id == "handed"
 
-    offer(reader, "handed")
+    hand_over(reader, "handed")
     assert handoffs((take_one(writer),)) == {"handed": b"state of handed"}
     answer(writer, "handed")
 
     assert api.wait(ticket) == an_answer("handed")
-    assert eventually(lambda: reader.exchange((), AMPLE, wait_s=0.05).cancelled_ids) == ("handed",)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler.messages import Delivery, FinishReason
+from scheduler.messages import Delivery
 from scheduler.pools import Handed, HandedDelivery
 from tests.unit.small_model import random_weights
 from tests.unit.two_engines import decode, handed_over, plain, prefill, read, request, run
@@ -23,47 +23,34 @@ def test_two_engines_write_what_one_writes() -> None:
         whole.accept(Delivery(one, 1, 0.0))
     expected = {name: one.output_ids for name, one in run(whole).items()}
 
-    ended, offers = read(REQUESTS, prefill(), are_taken=True)
+    ended, prompts = read(REQUESTS, prefill())
     second = decode()
-    for delivery in handed_over(REQUESTS, offers):
+    for delivery in handed_over(REQUESTS, prompts):
         assert second.accept(delivery) is None
     found = ended | run(second)
 
     assert {name: one.output_ids for name, one in found.items()} == expected
-    assert len(offers) > 30 and second.num_read_again == 0
+    assert len(prompts) > 30 and second.num_read_again == 0
 
 
-def test_a_sequence_is_offered_once_and_kept_until_it_is_taken() -> None:
+def test_a_prompt_that_was_read_leaves_its_slot_and_its_tokens_at_once() -> None:
     reader = prefill()
+    requests = [request(f"r{i}", 100, 32) for i in range(20)]  # 15 of them fit at once
 
-    _, offers = read([request("r", 10, 8)], reader)
+    _, prompts = read(requests, reader)
 
-    assert [offer.request_id for offer in offers] == ["r"]
-    assert reader.progress() == []
-    assert reader.policy.held_ids() == ["r"]
-    assert 0.0 < reader.due_in_s() < 0.1
-    assert reader.cancel("r") is not None
+    assert [one.request_id for one in prompts] == [one.request_id for one in requests]
+    assert reader.progress() == reader.policy.held_ids() == []
     assert (reader.due_in_s(), reader.model.arena.num_free) == (None, 2048)
 
 
-def test_what_comes_back_is_read_and_offered_again() -> None:
+def test_what_comes_back_is_read_again() -> None:
     reader = prefill()
     read([request("r", 10, 8)], reader)
-    reader.cancel("r")
 
-    _, offers = read([request("r", 10, 8)], reader)
+    _, prompts = read([request("r", 10, 8)], reader)
 
-    assert [offer.request_id for offer in offers] == ["r"]
-
-
-def test_a_prefill_worker_without_room_waits_for_what_it_offered() -> None:
-    reader = prefill()
-    requests = [request(f"r{i}", 100, 32) for i in range(20)]  # 15 of them fit
-
-    _, offers = read(requests, reader)
-
-    assert len(offers) <= 15 < len(reader.policy.held_ids())
-    assert reader.due_in_s() > 0.0
+    assert [one.request_id for one in prompts] == ["r"]
 
 
 def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
@@ -72,10 +59,10 @@ def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
     reader = prefill(lambda: 100.0)
     reader.accept(Delivery(one, 1, waited_s=2.0))
     reader.step()
-    (offer,) = reader.progress()
+    (prompt,) = reader.progress()
     second = decode(lambda: 5000.0)
 
-    second.accept(HandedDelivery(one, 1, waited_s=6.0, handoff=offer.handoff))
+    second.accept(HandedDelivery(one, 1, waited_s=6.0, handoff=prompt.handoff))
     timings = run(second)["r"].timings
 
     assert timings.queue_s == pytest.approx(2.0)
@@ -89,8 +76,8 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> N
     whole = plain(seed=1 if lost == "other weights" else 0)
     whole.accept(Delivery(one, 1, 0.0))
     expected = run(whole)["r"].output_ids
-    _, (offer,) = read([one], prefill())
-    raw = offer.handoff
+    _, (prompt,) = read([one], prefill())
+    raw = prompt.handoff
     bytes_of = {
         "": b"", "cut": raw[:-4], "torn": raw[:100] + bytes([raw[100] ^ 1]) + raw[101:],
         "no sums": b"ABCD" + raw[4:], "other weights": raw,
@@ -133,11 +120,11 @@ def test_values_of_another_kind_are_refused() -> None:
 
 def test_a_first_token_outside_the_vocabulary_is_not_gone_on_from() -> None:
     one = request("r", 10, 8)
-    _, (offer,) = read([one], prefill())
+    _, (prompt,) = read([one], prefill())
     second = decode()
     shape = (len(second.model.arena.layers), 10, second.model.arena.layers.shape[2])
     digest = weights_digest(second.model.weights)
-    forged = replace(unpack(offer.handoff, digest, shape), first_id=4000)
+    forged = replace(unpack(prompt.handoff, digest, shape), first_id=4000)
 
     second.accept(HandedDelivery(one, 1, 0.0, handoff=pack(forged, digest)))
 
@@ -160,19 +147,3 @@ def test_weights_and_strictness_are_told_apart() -> None:
 
     assert len({weights_digest(one) for one in (weights, stricter, random_weights(1))}) == 3
     assert weights_digest(weights) == weights_digest(random_weights())
-
-
-def test_a_late_request_ends_where_it_waits_to_be_taken() -> None:
-    now = [0.0]
-    reader = prefill(lambda: now[0])
-    reader.accept(Delivery(request("r", 10, 8), 1, 0.0, left_s=1.0))
-    reader.accept(Delivery(request("other", 12, 8), 1, 0.0))
-    reader.step()
-    assert reader.due_in_s() > 0.0
-    now[0] = 2.0
-    assert reader.due_in_s() == 0.0
-
-    ended = reader.step()
-
-    assert reader.due_in_s() > 0.0
-    assert [(one.request_id, one.finish_reason) for one in ended] == [("r", FinishReason.EXPIRED)]

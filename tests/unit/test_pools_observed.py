@@ -9,12 +9,12 @@ import pytest
 from scheduler.capacity.fleet import Fleet, Shape
 from scheduler.capacity.measure import measure, measure_pools
 from scheduler.capacity.observed import WorkerFacts
-from scheduler.messages import CorrectionRequest, Delivery, FinishReason
+from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
 from tests.unit.test_capacity import observed
 from tests.unit.two_engines import decode, handed_over, prefill, read, request, run
 from worker.live import LiveLog
-from worker.pools.prefill import Offer
+from worker.pools.prefill import ReadPrompt
 
 WORKER = WorkerFacts("worker", kv_budget_tokens=4096, max_slots=256)
 SHAPE = Shape(18, 5, 50, 0.003, 5e-5)
@@ -31,14 +31,14 @@ class Clock:
         return self.now_s
 
 
-def offers_of(requests: list[CorrectionRequest], clock: Clock) -> list[Offer]:
-    return read(requests, prefill(clock), are_taken=True)[1]
+def prompts_of(requests: list[CorrectionRequest], clock: Clock) -> list[ReadPrompt]:
+    return read(requests, prefill(clock))[1]
 
 
 def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_tokens() -> None:
     clock = Clock()
     requests = [request("a", 10, 3), request("b", 12, 3)]
-    deliveries = handed_over(requests, offers_of(requests, clock))
+    deliveries = handed_over(requests, prompts_of(requests, clock))
     writer = decode(clock)
     for delivery in deliveries:
         clock.now_s += 1000.0  # with nothing to do
@@ -53,27 +53,12 @@ def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_
     assert writer.observations.sums.t == pytest.approx(0.0)
 
 
-def test_what_is_taken_from_a_prefill_worker_and_what_ends_there_frees_its_tokens() -> None:
-    clock = Clock()
-    reader = prefill(clock)
-    for name, left_s in (("taken", 1e9), ("late", 5.0)):
-        reader.accept(Delivery(request(name, 10, 8), 1, 0.0, left_s=left_s))
-    reader.step()
-
-    taken = reader.cancel("taken")
-    clock.now_s += 10.0
-    late = reader.cancel("late", FinishReason.EXPIRED)
-
-    assert (taken.finish_reason, late.finish_reason) == (FinishReason.CANCELLED, FinishReason.EXPIRED)
-    assert reader.model.arena.num_free == 2048
-
-
 def test_a_decode_worker_shows_where_a_request_began_there() -> None:
     clock = Clock()
     requests = [request("a", 10, 4)]
     writer = decode(clock)
     writer.observations.live = LiveLog()
-    for delivery in handed_over(requests, offers_of(requests, clock)):
+    for delivery in handed_over(requests, prompts_of(requests, clock)):
         writer.accept(replace(delivery, waited_s=0.5))
 
     writer.step()

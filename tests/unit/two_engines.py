@@ -13,7 +13,7 @@ from tests.unit.small_model import CONFIG, random_weights
 from worker.engine import Engine
 from worker.model.forward import MiniGPT
 from worker.pools.decode import DecodeEngine
-from worker.pools.prefill import Offer, PrefillEngine
+from worker.pools.prefill import PrefillEngine, ReadPrompt
 
 LIMITS = BatchLimits(2048, 64, 512)
 
@@ -44,23 +44,18 @@ def run(engine: Engine) -> dict[str, Completion]:
     return {completion.request_id: completion for completion in completions}
 
 
-def read(
-    requests: list[CorrectionRequest], reader: PrefillEngine, are_taken: bool = False
-) -> tuple[dict[str, Completion], list[Offer]]:
-    """What the first tokens ended, and the offers of the others, which are taken over at once or not at all."""
+def read(requests: list[CorrectionRequest], reader: PrefillEngine) -> tuple[dict[str, Completion], list[ReadPrompt]]:
+    """What the first tokens ended, and what was read of the others."""
     for one in requests:
         assert reader.accept(Delivery(one, 1, 0.0)) is None
     ended: list[Completion] = []
-    offers: list[Offer] = []
+    prompts: list[ReadPrompt] = []
     while reader.due_in_s() == 0.0:
         ended += reader.step()
-        new = reader.progress()
-        offers += new
-        for one in new if are_taken else ():
-            reader.cancel(one.request_id)
-    return {one.request_id: one for one in ended}, offers
+        prompts += reader.progress()
+    return {one.request_id: one for one in ended}, prompts
 
 
-def handed_over(requests: list[CorrectionRequest], offers: list[Offer]) -> list[HandedDelivery]:
+def handed_over(requests: list[CorrectionRequest], prompts: list[ReadPrompt]) -> list[HandedDelivery]:
     by_id = {one.request_id: one for one in requests}
-    return [HandedDelivery(by_id[one.request_id], 1, 0.0, handoff=one.handoff) for one in offers]
+    return [HandedDelivery(by_id[one.request_id], 1, 0.0, handoff=one.handoff) for one in prompts]

@@ -1,4 +1,4 @@
-"""A decode worker: takes over what prefill workers have read, and answers it.
+"""A decode worker: takes what prefill workers have read, and answers it.
 
 It is a whole worker: it reads a prompt itself where what was read of it is lost, torn or of other weights.
 """
@@ -16,10 +16,9 @@ from scheduler.observations import Observations
 from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
 from worker.engine import Engine
 from worker.pools.handoff import HandoffError, MovableDecoder, unpack, weights_digest
-from worker.queue.connection import Command, script
 from worker.queue.worker_end import WorkerMailbox
 
-OFFERS = "miniserve:offers"
+DECODE_QUEUE = "miniserve:decode"
 logger = logging.getLogger(__name__)
 
 
@@ -82,21 +81,21 @@ class HopObservations(Observations):
 
 
 class DecodeEnd(WorkerMailbox):
-    """Its queue are the offers."""
+    """Its queue are the prompts that were read."""
 
-    def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:
-        look = "BLMOVE", OFFERS, OFFERS, "LEFT", "LEFT", block_s  # onto itself: a look at its head that waits
-        return look, script("take_over", *drain)
+    _queue = DECODE_QUEUE
 
     def _open_deliveries(self, raw_deliveries: list[Any]) -> tuple[Delivery, ...]:
-        """The last of ten values are the bytes."""
-        handoffs = {row[0].decode(): row[9] for row in raw_deliveries}
-        deliveries = super()._open_deliveries([row[:9] for row in raw_deliveries])
-        return tuple(self._with_handoff(one, handoffs.get(one.request.request_id, b"")) for one in deliveries)
+        gets = [("GETDEL", f"miniserve:handoff:{row[0].decode()}") for row in raw_deliveries]
+        replies = self._guarded(lambda: self._claims.ask(*gets)) if gets else []
+        handoffs = {row[0].decode(): raw for row, raw in zip(raw_deliveries, replies, strict=True)}
+        return tuple(_with_handoff(one, handoffs[one.request_id]) for one in super()._open_deliveries(raw_deliveries))
 
-    def _with_handoff(self, one: Delivery, handoff: bytes) -> Delivery:
-        about = one.attempt, one.waited_s, one.left_s, one.streams, one.is_suspect
-        return HandedDelivery(one.request, *about, handoff=handoff)
+
+def _with_handoff(one: Delivery, handoff: Any) -> Delivery:
+    """A reply without bytes, or a refusal, is no handoff."""
+    about = one.attempt, one.waited_s, one.left_s, one.streams, one.is_suspect
+    return HandedDelivery(one.request, *about, handoff=handoff if isinstance(handoff, bytes) else b"")
 
 
 def prepare(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:

@@ -35,7 +35,7 @@ SCRIPTS = {
     "learner": "rules learners", "forget": "rules learners",
     # asked by workers
     "drain": "lease take [rules other_jobs]", "finish": "answer [rules other_answers]", "progress": "rules",
-    "offer": "rules", "take_over": "lease rules", "resync": "rules recovery", "leave": "rules recovery",
+    "hand_over": "rules", "resync": "rules recovery", "leave": "rules recovery",
     "beat": "rules recovery history reap register [reconcile]",
     # asked by both
     "report": "rules history",

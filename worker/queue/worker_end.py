@@ -41,6 +41,8 @@ _NEWEST_WEIGHT = 0.1  # of one request in the mean of the last ten, about
 class WorkerMailbox:
     """The worker's end. Used from one thread."""
 
+    _queue = "rq:queue:correct"  # that it takes from
+
     def __init__(self, where: Where, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = new_worker_name()
@@ -168,12 +170,13 @@ class WorkerMailbox:
             self._guarded(lambda: self._outgoing.send(*commands))
             self._in_flight, self._unsent = self._in_flight | self._unsent, {}
 
-    def _confirm(self) -> None:
-        """Read the reply to what was sent last."""
+    def _confirm(self) -> list[Any]:
+        """Read the replies to what was sent last, and return those behind the reply to FINISH."""
         replies = self._guarded(self._outgoing.receive) if self._outgoing.is_waiting else []
         if self._in_flight:
-            self.num_duplicates += self._checked(replies[0])
+            self.num_duplicates += self._checked(replies.pop(0))
             self._in_flight = {}
+        return replies
 
     def _claim(self, capacity: FreeCapacity, inbox: Inbox) -> bool:
         """Let a claim stand, if capacity is left after what has just come. Return whether Redis was asked.
@@ -188,22 +191,19 @@ class WorkerMailbox:
             return False
         num_held, num_others = len(self._held), len(self._held) - len(self._asynchronous)
         more_async = max(1, self._budget_tokens // ASYNC_TOKENS) - len(self._asynchronous)
-        if self._had_async and not num_held:
-            more_async = 0
+        more_async = 0 if self._had_async and not num_held else more_async
         about = (tokens, num_jobs, num_held, num_others, f"{self._service_s:.3f}", more_async)
-        drain = (self.name, LEASE_S, self._epoch, *(about if has_capacity else (0, 0, 1, 1, "0", 0)))
+        about = about if has_capacity else (0, 0, 1, 1, "0", 0)
         block_s = min(self._max_block_s, _BUSY_CLAIM_S if self._held else _IDLE_CLAIM_S)
         if self._num_async_waiting and (more_async > 0 or num_others == 0):
             block_s = min(block_s, _ASYNC_CLAIM_S)
         if not has_capacity:
             self._claim_at_s, block_s = now + _BUSY_CLAIM_S, 0.0
-        commands = self._claim_commands(drain, block_s)[block_s <= 0 :]  # a look of 0 s would block for ever
+        look: Command = ("BLMOVE", self._queue, f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s)
+        drain = script("drain", self.name, LEASE_S, self._epoch, *about, self._queue)
+        commands = (look, drain)[block_s <= 0 :]  # a look of 0 s would block for ever
         self._guarded(lambda: self._claims.send(*commands))
         return True
-
-    def _claim_commands(self, drain: Command, block_s: float) -> tuple[Command, Command]:
-        look = "BLMOVE", "rq:queue:correct", f"miniserve:claim:{self.name}", "LEFT", "RIGHT", block_s
-        return look, script("drain", *drain)
 
     def _receive(self, wait_s: float) -> Inbox:
         """What the standing claim has brought, if it has been answered or is within `wait_s`."""

@@ -15,7 +15,7 @@ end
 -- Takes a job out of its place. Returns false if a live worker runs it.
 local function take_out(id, status, worker)
   if status == 'started' then return not is_leased(worker) and call('ZREM', WIP, id .. ':' .. worker) > 0 end
-  if call('LREM', QUEUE, 1, id) + call('LREM', ASYNC, 1, id) > 0 then return true end
+  if call('LREM', QUEUE, 1, id) + call('LREM', ASYNC, 1, id) + call('LREM', DECODE, 1, id) > 0 then return true end
   for _, each in ipairs(call('ZRANGE', LEASES, 0, -1)) do
     if call('LREM', claim_key(each), 1, id) > 0 then return true end
   end

@@ -7,6 +7,7 @@
 --
 --   rq:queue:correct              LIST  ids of waiting jobs, the next one first (RQ's format, as of all rq:* keys)
 --   rq:queue:correct-async        LIST  those that no client waits for; once taken, a job goes back to the other queue
+--   miniserve:decode              LIST  those whose prompt a prefill worker has read: the queue of the decode workers
 --   rq:job:<id>                   HASH  the job. `ticket`: reply_to, accepted_at, result_ttl, reserved_tokens and deadline as ENQUEUE
 --                                       knew them; a field of such a name replaces its word. `special`: the job has such fields
 --   rq:wip:correct                ZSET  "<id>:<worker>" -> expiry: the jobs that run
@@ -36,7 +37,7 @@
 --                                       a text: every user of a dashboard may read rq:*
 --   miniserve:key:<digest>        STRING  the request that an idempotency key stands for
 -- The scripts make key names themselves, and KEYS is empty: they do not run on Redis Cluster.
-local QUEUE, ASYNC, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'rq:wip:correct'
+local QUEUE, ASYNC, DECODE, WIP = 'rq:queue:correct', 'rq:queue:correct-async', 'miniserve:decode', 'rq:wip:correct'
 local LEASES, RESERVATIONS, COUNTS = 'miniserve:leases', 'miniserve:reservations', 'miniserve:counts'
 local MOST_TOKENS = 1e6 -- of a job; one that no worker has room for would keep all others waiting
 local WIP_TTL_S = 3600 -- RQ's cleanup fails a job after this; a lease ends within seconds

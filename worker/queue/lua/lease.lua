@@ -1,10 +1,12 @@
--- The beginning of DRAIN and of TAKE_OVER: renew the lease, and read from the inbox what the worker is to drop.
--- ARGV: worker, lease in s, epoch, free tokens, most jobs, number of jobs held. DRAIN has three more: the number of held jobs
--- that a client waits for; the seconds that a request took lately from its start to its end; the number of asynchronous jobs
--- that the worker may take beside others.
+-- The beginning of DRAIN: renew the lease, and read from the inbox what the worker is to drop.
+-- ARGV: worker, lease in s, epoch, free tokens, most jobs, number of jobs held, number of those that a client waits for, seconds
+-- that a request took lately from its start to its end, number of asynchronous jobs that the worker may take beside others,
+-- and the list that it takes from: DECODE for a decode worker.
 -- Returns { 1 if the worker must RESYNC, ids to drop, 1 if the next job must wait for those that the worker holds, its id if
 -- it does not fit, number of asynchronous jobs that still wait, deliveries }
-local worker, lease_s, epoch, free_tokens, max_jobs, num_held, num_others, service_s, more_async = unpack(ARGV)
+local worker, lease_s, epoch, free_tokens, max_jobs, num_held, num_others, service_s, more_async, own_queue = unpack(ARGV)
+local is_decoder = own_queue == DECODE
+if is_decoder then QUEUE = DECODE end -- what is not taken goes back there
 free_tokens, max_jobs, num_held = tonumber(free_tokens), tonumber(max_jobs), tonumber(num_held)
 local inbox, known_epoch, cancelled = call('HGETALL', 'miniserve:inbox:' .. worker), nil, {}
 for at = 1, #inbox, 2 do
@@ -33,7 +35,7 @@ local needs_rules = false
 local load -- reads any job, and ends one that must not run: returns its delivery, tokens and group of suspects, or nil
 
 -- Starts a job, or drops one that must not run. Returns false if it must wait, and with it all behind it: no job is
--- overtaken. TAKE_OVER has an offer in place of an id.
+-- overtaken.
 local function take(id, is_async)
   if must_wait == 1 or #deliveries >= max_jobs or bytes >= MOST_BYTES then return false end
   local row, tokens, own_group
@@ -58,10 +60,9 @@ local function take(id, is_async)
     return false
   end
   if tokens > free_tokens then
-    if not is_async then must_wait, deferred = 1, row[1] end
+    if not is_async then must_wait, deferred = 1, id end
     return false
   end
-  id = row[1]
   call('HSET', 'rq:job:' .. id, 'status', 'started', 'started_at', iso_now(), 'worker_name', worker)
   -- From here on an asynchronous job goes through the registries of the other queue.
   if load then call('HSET', 'rq:job:' .. id, 'ended_at', '', 'origin', 'correct') end

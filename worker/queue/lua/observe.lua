@@ -41,7 +41,7 @@ return {
   num_queued(),
   num_open,
   math.max(0, call('ZCARD', WIP) - held_waiting), -- running
-  tostring(math.max(age(call('LINDEX', QUEUE, 0)), age(call('LINDEX', ASYNC, 0)))),
+  tostring(math.max(age(call('LINDEX', QUEUE, 0)), age(call('LINDEX', ASYNC, 0)), age(call('LINDEX', DECODE, 0)))),
   tostring(oldest_running),
   call('ZCARD', registry_of('failed')) - #failed_by_others(),
   used_memory,

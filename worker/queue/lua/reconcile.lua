@@ -3,7 +3,7 @@
 -- worker, or that one might take it again first.
 local claimer = is_suspended == 0 and not string.find(rate, 'decode', 1, true) and worker or nil
 local is_placed = {}
-for _, list in ipairs({ QUEUE, ASYNC }) do
+for _, list in ipairs({ QUEUE, ASYNC, DECODE }) do
   for _, id in ipairs(call('LRANGE', list, 0, -1)) do is_placed[id] = true end
 end
 for _, member in ipairs(call('ZRANGE', WIP, 0, -1)) do is_placed[(owner_of(member))] = true end

@@ -5,6 +5,8 @@ call('HSET', key, 'last_heartbeat', iso_now(), 'state', num_held == '0' and 'idl
 call('EXPIRE', key, 60)
 call('HSET', RATES, worker, rate)
 local num_decoders = sum_rates()
+-- Workers that do all of a request take nothing from the queue of decode workers.
+while num_decoders == 0 and call('RPOPLPUSH', DECODE, QUEUE) do end
 
 -- The dashboard's "current job", which is in no queue and runs nowhere. Its `data` is no JSON because the dashboard's workers
 -- page reads it with RQ's default serializer. RQ 3 finds it by an execution.

@@ -47,7 +47,7 @@ end
 local UNDONE = { failed = true, stopped = true }
 local function is_undone(id, status) return UNDONE[status or ''] and call('HEXISTS', RESERVATIONS, id) == 1 end
 
-local function num_queued() return call('LLEN', QUEUE) + call('LLEN', ASYNC) end
+local function num_queued() return call('LLEN', QUEUE) + call('LLEN', ASYNC) + call('LLEN', DECODE) end
 
 local function owner_of(member)
   local id, worker = string.match(member, '^([^:]*):(.*)$')

@@ -2,8 +2,8 @@
 -- Suspects, which an earlier worker died with, are delivered in their groups: to a worker that holds nothing, and with no
 -- other job. Asynchronous jobs come first, but beside others only `more_async` of them.
 local depth, num_async = 0, 0
-if max_jobs > 0 then depth, num_async = call('LLEN', QUEUE), call('LLEN', ASYNC) end
-local workers = depth + num_async > 1 and math.max(1, counts('takers').takers) or 1
+if max_jobs > 0 then depth, num_async = call('LLEN', QUEUE), is_decoder and 0 or call('LLEN', ASYNC) end
+local workers = not is_decoder and depth + num_async > 1 and math.max(1, counts('takers').takers) or 1
 -- No more ids than may fit: a nearly full worker would read a thousand of them each time.
 local LEAST_TOKENS = 16 -- of a job; a smaller one waits for the next DRAIN
 local most = math.min(max_jobs, math.ceil(free_tokens / LEAST_TOKENS))
