@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# What requirements/NAME.txt locks is installed once $(VENV)/.NAME is there. `test` holds all of `run`, `system` all of `test`.
+# What requirements/NAME.txt locks is installed once $(VENV)/.NAME is there. `test` has all of `run`, `system` all of `test`.
 RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 SYSTEM := $(VENV)/.system
@@ -24,6 +24,8 @@ RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_work
 # Clients of LanguageTool, for tests/system.
 NPM_CLIENTS := $(VENV)/npm
 OLD_CLIENTS := $(VENV)/old-clients
+# Tests start hundreds of processes, and each would compile our packages anew.
+unexport PYTHONDONTWRITEBYTECODE
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
 INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
@@ -49,7 +51,7 @@ $(VENV)/.%: requirements/%.txt pyproject.toml
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --require-hashes --requirement $<
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --editable .
-	@touch $@
+	@touch $(VENV)/.run $(if $(filter-out run,$*),$(TEST)) $@
 
 lock: $(TOOLS)/bin/uv ## requirements/ anew, with the newest releases that pyproject.toml allows: once a week, then make test test-system
 	@$(LOCK) --output-file requirements/run.txt
@@ -85,8 +87,7 @@ test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker C
 	@$(PIP) install --upgrade --no-deps --target $(VENV)/rq-$(OLDEST_RQ) rq==$(OLDEST_RQ)
 	@PYTHONPATH=$(VENV)/rq-$(OLDEST_RQ) TEST_RQ_VERSION=$(OLDEST_RQ) $(PYTEST_PARALLEL) $(RQ_TESTS)
 	@$(PYTEST) -m alone tests/system
-	@# A file stays together: its tests share what took long to start.
-	@$(PYTEST_PARALLEL) -n 2 --dist loadfile -m 'not alone' tests/system
+	@$(PYTEST_PARALLEL) -n 2 --dist loadgroup -m 'not alone' tests/system
 	@./ops/deploy/compose_drill.sh --if-available
 	@$(BIN)/python -m tests.tried_clients
 

@@ -13,6 +13,13 @@ from tests.running_system import RunningSystem
 expect.set_options(timeout=20_000)  # a machine that runs other tests, too, is slow
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file stays in one process: its tests share what took long to start. Each drill starts a system of its own."""
+    for item in items:
+        if item.path.name != "test_chaos.py":
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with chromium() as running:
