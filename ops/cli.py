@@ -157,11 +157,10 @@ def worker(settings: Settings, role: str) -> None:
     from api.grammar import tokenizer_file
     from ops.run.faults import broken, fault_of
     from worker import process
-    from worker.self_test import run_self_test
 
     prepare = fault_of(settings).worker if role == "all" else import_module(f"worker.pools.{role}").prepare
     tokenizer = tokenizer_file.fingerprint(tokenizer_file.SHIPPED.read_bytes())
-    process.serve(broken(settings), tokenizer, prepare, run_self_test)
+    process.serve(broken(settings), tokenizer, prepare)
 
 
 @main.command(cls=_TakesSentence)

@@ -10,7 +10,6 @@ from api.grammar.tokenizer import Tokenizer
 from ops.run.faults import Fault
 from scheduler.settings import Settings
 from worker import process
-from worker.self_test import run_self_test
 
 _is_hanging = False
 
@@ -32,4 +31,4 @@ if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, hang)
     signal.signal(signal.SIGUSR2, go_on)
     settings = Settings.from_env(os.environ)
-    process.serve(settings, Tokenizer.load().fingerprint, Fault().worker, self_test=run_self_test)
+    process.serve(settings, Tokenizer.load().fingerprint, Fault().worker)

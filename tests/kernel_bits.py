@@ -16,11 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
+from ops.run.kernels import check_batch_invariance
 from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 from tests.many_sentences import sentences
 from worker.model.weights import load_weights
-from worker.self_test import check_batch_invariance
 
 KERNELS = ("SkylakeX", "Haswell", "Sandybridge", "Nehalem", "Prescott")  # others are aliases of these
 NUM_SENTENCES, BATCH = 300, 64

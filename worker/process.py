@@ -10,16 +10,12 @@ import logging
 import signal
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
 from worker.queue.connection import Address
 from worker.queue.worker_end import WorkerMailbox
-
-if TYPE_CHECKING:
-    from worker.model.weights import Weights
 
 logger = logging.getLogger(__name__)
 
@@ -28,16 +24,14 @@ def serve(
     settings: Settings,
     tokenizer_fingerprint: str,
     prepare: Callable[[Engine], tuple[Engine, type[WorkerMailbox]]],
-    self_test: Callable[[Weights], str],
 ) -> None:
     """Run until SIGTERM or SIGINT. Raises WeightsError if weights and tokenizer do not belong together.
 
-    `prepare` gets the engine before it serves, and gives back the one that does, and what feeds it. `self_test` gets
-    its weights, and what it gives back is shown by GET /readyz.
+    `prepare` gets the engine before it serves, and gives back the one that does, and what feeds it.
     """
     engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
     logger.info("model loaded", extra={"weights": engine.model.weights.fingerprint})
-    mailbox = end(Address(settings.redis_url), batch_invariance=self_test(engine.model.weights))
+    mailbox = end(Address(settings.redis_url))
     actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: actor.stop())

@@ -79,8 +79,7 @@ class Readiness:
         if failing_share > DEGRADED_ABOVE:
             why = f"{failing_share:.0%} of the answers fail: see answers-failing."
             document = {"status": "degraded", "detail": why}
-        document |= {"live_workers": status.live_workers, "queue_depth": status.queue_depth}
-        return document | ({"batch_invariance": status.batch_invariance} if status.batch_invariance else {})
+        return document | {"live_workers": status.live_workers, "queue_depth": status.queue_depth}
 
     def check(self) -> MailboxStatus:
         """Returns the latest status. Raises NotReady, ShuttingDown."""

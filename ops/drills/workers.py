@@ -27,7 +27,6 @@ from worker import process
 from worker.engine import Engine, new_engine
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
 from worker.queue.worker_end import WorkerMailbox
-from worker.self_test import run_self_test
 
 POISON = "The poison goed into the river."
 _HEADS = 8
@@ -106,7 +105,7 @@ def _serve(kind: str, *shape: str) -> None:
     def slow(_: Engine) -> tuple[Engine, type[WorkerMailbox]]:
         return fault_of(settings).worker(random_engine(SlowShape(*map(int, shape)), settings))
 
-    process.serve(settings, Tokenizer.load().fingerprint, slow if kind == "slow" else poisoned, run_self_test)
+    process.serve(settings, Tokenizer.load().fingerprint, slow if kind == "slow" else poisoned)
 
 
 if __name__ == "__main__":

@@ -10,11 +10,11 @@ from importlib.metadata import packages_distributions
 import redis
 
 from miniserve import PACKAGES, REMEDY, foreign_package
+from ops.run.kernels import check_batch_invariance
 from ops.run.model_facts import read_model_facts
 from ops.run.temporary_files import NAME_ONE, NO_FOLDER, temporary_fault
 from worker.model.weights import DEFAULT_PATH, digest, load_weights
 from worker.queue.redis_py import client_fault
-from worker.self_test import check_batch_invariance
 
 _OURS = "miniserve"  # the name of our distribution
 
@@ -80,7 +80,7 @@ def _model() -> Finding:
 
 
 def _kernels() -> Finding:
-    """Whether a sentence gets the same answer alone and in a batch, as a worker finds it at its start."""
+    """Whether a sentence gets the same answer alone and in a batch."""
     found = check_batch_invariance(load_weights(DEFAULT_PATH))
     return Finding("matrix kernels", f"{found.value}: {found.meaning}", found.remedy)
 

@@ -161,7 +161,7 @@ TOTALS = (
     "prompt_tokens", "rejected:queue-full", "iteration:n", "e2e_request_latency:3", "http:x", b"\xff",
 )  # fmt: skip
 ROWS = ("junk", '{"done": 1}', '{"at_s": "x", "done": 1, "iterations": 3}', b"\xff", '["done"]')
-FACTS = ("num_running", "num_waiting", "kv_reserved_tokens", "turned_at", "batch_invariance", "role")
+FACTS = ("num_running", "num_waiting", "kv_reserved_tokens", "turned_at", "role")
 
 
 def fill(key: str, fields: Sequence[str | bytes], junk: str | bytes) -> Callable[[Redis, str], object]:

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from ops.cli import main
 from ops.run import doctor, embedded_redis, machine
+from ops.run.kernels import BatchInvariance
 from tests.small_server import http, small_servers
-from worker.self_test import BatchInvariance
 
 SOUND = {
     "redis_version": "7.4.6", "role": "master", "maxmemory_policy": "noeviction", "evicted_keys": 0, "used_memory": 1,

@@ -14,7 +14,7 @@ from scheduler.errors import NotReady, ShuttingDown
 from tests.fake_corrector import WAYS, FakeCorrector, client_of
 from worker.queue.protocol import MailboxStatus
 
-READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3, batch_invariance="same-tokens")
+READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
 
 
 class Over(BaseException):
@@ -182,16 +182,10 @@ def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch,
     client.application.readiness = known = readiness(READY)
 
     assert client.get("/readyz").get_json() == asked
-    assert asked["batch_invariance"] == "same-tokens"
+    assert asked["queue_depth"] == 3
     known.is_stopping = True
     assert client.get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
     assert client.get("/healthz").status_code == 200
-
-
-def test_what_no_worker_has_said_is_not_shown():
-    silent = MailboxStatus(redis_ok=True, live_workers=1)
-
-    assert "batch_invariance" not in readiness(silent).document()
 
 
 def test_what_was_counted_is_reported_with_a_question_that_redis_answered():

@@ -1,4 +1,4 @@
-"""The start-up test that says whether a batch changes its members' bits, and what the engine promises in any case."""
+"""The test of doctor that says whether a batch changes its members' bits, and what the engine promises in any case."""
 
 from __future__ import annotations
 
@@ -6,24 +6,22 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from api.grammar.pipeline import TextPipeline
+from ops.run import kernels
+from ops.run.kernels import BatchInvariance, check_batch_invariance
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from tests.many_sentences import sentences
 from tests.unit.small_model import random_weights
-from worker import known_machines, self_test
 from worker.engine import Engine
 from worker.model import forward, memory
 from worker.model.forward import MiniGPT, PackedBatch
 from worker.model.weights import Weights, load_weights
-from worker.self_test import BatchInvariance, check_batch_invariance
 
 NUM_SENTENCES = 500
 
@@ -94,7 +92,7 @@ def test_the_self_test_finds_the_same_answers_on_this_machine(shipped: Weights):
     assert check_batch_invariance(shipped) in (BatchInvariance.BIT_IDENTICAL, BatchInvariance.SAME_TOKENS)
 
 
-def test_the_self_test_computes_no_more_than_a_start_may_cost(shipped: Weights, monkeypatch: pytest.MonkeyPatch):
+def test_the_self_test_is_quick(shipped: Weights, monkeypatch: pytest.MonkeyPatch):
     """Its 1,160 tokens are 70 ms of a core."""
     num_tokens = 0
     compute = MiniGPT.forward
@@ -113,7 +111,7 @@ def test_the_self_test_computes_no_more_than_a_start_may_cost(shipped: Weights, 
 @pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
 def test_the_tokens_are_the_same_under_other_kernels(kernel: str):
     code = (
-        "from worker.self_test import check_batch_invariance as check; "
+        "from ops.run.kernels import check_batch_invariance as check; "
         "from worker.model.weights import load_weights; print(check(load_weights()))"
     )
 
@@ -137,7 +135,7 @@ def break_the_rows(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 
 def test_other_last_bits_are_told_from_other_tokens(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(self_test, "PROMPT_LENGTHS", (5, 6, 7, 8))
+    monkeypatch.setattr(kernels, "PROMPT_LENGTHS", (5, 6, 7, 8))
     weights = random_weights()
     if check_batch_invariance(weights) is BatchInvariance.BIT_IDENTICAL:
         break_the_rows(monkeypatch, by=1e-6)
@@ -154,84 +152,3 @@ def test_the_self_test_sees_other_bits_where_a_row_is_multiplied_alone(
     monkeypatch.setattr(memory, "MIN_ROWS", 1)
 
     assert check_batch_invariance(shipped) is not BatchInvariance.BIT_IDENTICAL
-
-
-@pytest.fixture
-def memory_of_machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "miniserve"
-
-
-@pytest.fixture
-def tested(monkeypatch: pytest.MonkeyPatch) -> list[Weights]:
-    """The weights of each test that is really run; it finds that the tokens differ."""
-    weights = []
-
-    def check(of: Weights) -> BatchInvariance:
-        weights.append(of)
-        return BatchInvariance.TOKENS_DIFFER
-
-    monkeypatch.setattr(self_test, "check_batch_invariance", check)
-    return weights
-
-
-def test_a_machine_is_tested_once_and_says_the_same_again(
-    shipped: Weights, memory_of_machines: Path, tested: list[Weights]
-) -> None:
-    first, second = self_test.run_self_test(shipped), self_test.run_self_test(shipped)
-
-    assert (first, second, len(tested)) == ("tokens-differ", "tokens-differ", 1)
-    assert [path.stat().st_mode & 0o077 for path in memory_of_machines.parent.iterdir()] == [0]
-
-
-@pytest.mark.parametrize("change", ["numpy", "processor", "kernel", "weights", "code", "file"])
-def test_what_was_found_with_anything_else_is_not_believed(
-    change: str, shipped: Weights, memory_of_machines: Path, tested: list[Weights], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    self_test.run_self_test(shipped)
-    cpu = memory_of_machines.parent / "cpuinfo"
-    cpu.write_text("model name\t: another\nflags\t: fpu\n\n")
-    changes = {
-        "numpy": lambda: monkeypatch.setattr(np, "__version__", "0.1"),
-        "processor": lambda: monkeypatch.setattr(known_machines, "_CPU", cpu),
-        "kernel": lambda: monkeypatch.setenv(
-            "OPENBLAS_CORETYPE", "Nehalem" if os.environ.get("OPENBLAS_CORETYPE") else "Haswell"
-        ),
-        "code": lambda: monkeypatch.setattr(known_machines, "_HERE", memory_of_machines),
-        "file": lambda: next(memory_of_machines.iterdir()).write_text('{"key": "x", "found": ["bit-identical"]}'),
-    }
-    changes.get(change, lambda: None)()
-
-    self_test.run_self_test(replace(shipped, digest="another") if change == "weights" else shipped)
-
-    assert len(tested) == 2
-
-
-@pytest.mark.parametrize("text", ["", "[1]", "{", '"found"', "[]", '["no-such-word"]', '["bit-identical", [3]]'])
-def test_a_file_that_makes_no_sense_is_as_good_as_none(
-    text: str, shipped: Weights, memory_of_machines: Path, tested: list[Weights]
-) -> None:
-    self_test.run_self_test(shipped)
-    (path,) = memory_of_machines.iterdir()
-    found = f'{{"key": "{known_machines.machine_key(shipped.digest)}", "found": {text}}}'
-    path.write_text(found if text.endswith("]") else text)
-
-    assert self_test.run_self_test(shipped) == "tokens-differ"
-    assert len(tested) == 2
-
-
-def test_where_nothing_can_be_remembered_every_worker_tests(
-    shipped: Weights, memory_of_machines: Path, tested: list[Weights], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory_of_machines.write_text("a file in the place of the folder")
-    self_test.run_self_test(shipped)
-    self_test.run_self_test(shipped)
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(Path, "home", unknown_home)
-    self_test.run_self_test(shipped)
-
-    assert len(tested) == 3
-
-
-def unknown_home() -> Path:
-    raise RuntimeError("nobody knows where home is")

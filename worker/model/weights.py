@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -81,12 +81,11 @@ class Weights:
     word_emb: np.ndarray  # (W, C), centred
     layers: tuple[LayerWeights, ...]
     unembedding: BlockedMatrix  # (C, V): the final gain folded into the transposed embedding
-    digest: str = ""  # SHA-256 of their file, where one is stated
 
 
 def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = None) -> Weights:
     """Raises WeightsError if the file is missing, damaged or made for another config or tokenizer."""
-    tensors, metadata, found_digest = _read(path)
+    tensors, metadata = _read(path)
     try:
         config = ModelConfig(**json.loads(metadata["config"]))
         made_with = metadata["tokenizer"]
@@ -101,7 +100,7 @@ def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = 
             f"{path.name} was trained with tokenizer {made_with}, this installation has {tokenizer_fingerprint}; "
             "install weights and tokenizer of one version"
         )
-    return replace(fold(tensors, config, made_with), digest=found_digest)
+    return fold(tensors, config, made_with)
 
 
 def fingerprint(config: ModelConfig, tokenizer_fingerprint: str) -> str:
@@ -171,15 +170,14 @@ def digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str], str]:
-    """Return the tensors, what the file says of them, and its digest where one is stated."""
+def _read(path: Path) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    """Return the tensors, and what the file says of them."""
     stated = path.with_suffix(".sha256")
     try:
-        found = digest(path) if stated.is_file() else ""
-        if found and found != stated.read_text().split()[0]:
+        if stated.is_file() and digest(path) != stated.read_text().split()[0]:
             raise WeightsError(f"{path.name} is not the file that {stated.name} states: install or export it again")
         with safe_open(path, framework="numpy") as file:
-            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}, found  # noqa: SIM118
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (OSError, SafetensorError) as error:
         raise WeightsError(f"cannot read the weights {path}: {error}") from error
 

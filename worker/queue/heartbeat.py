@@ -91,7 +91,6 @@ class Heartbeat:
         self.num_held = self.num_successful = self.num_failed = self.num_decoders = 0
         self.last_iteration_s = time.monotonic()
         self.is_suspended = False  # with `rq suspend`: nothing new is taken
-        self.batch_invariance = ""  # what the worker's self-test found; empty: nothing to say
         self._connection = connection
         self._name = name
         self._lease_s = lease_s
@@ -210,7 +209,6 @@ class Heartbeat:
             "total_working_time": report.totals.get("iteration:t", 0.0),
             "version": _RQ_VERSION,
             "python_version": platform.python_version(),
-            "batch_invariance": self.batch_invariance,
         }
         rate = f"{report.service_rate_tokens_per_s:.1f} {report.role}".removesuffix(" all")
         return (*beat, self.num_held, rate, *chain.from_iterable(facts.items()))

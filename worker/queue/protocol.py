@@ -160,7 +160,6 @@ class MailboxStatus:
     num_done: int = 0  # of all time: answered
     num_failed: int = 0  # and given up, or late
     service_rate_tokens_per_s: float = 0.0  # what the workers together can finish, in reserved tokens
-    batch_invariance: str = ""  # what the self-test of the worst live worker found; empty: not known
     is_suspended: bool = False  # with `rq suspend`
     refusal: str = ""  # what is to be mended where Redis does not answer, or takes no report; empty: nothing is known
 

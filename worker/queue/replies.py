@@ -15,8 +15,8 @@ ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
 
 def status_of(reply: list[Any]) -> MailboxStatus:
     """Read STATUS' reply."""
-    *numbers, rate, invariance = reply[:8]
-    status: tuple[Any, ...] = (True, *numbers, number(rate), invariance.decode(), reply[8] == 1)
+    *numbers, rate, is_suspended = reply
+    status: tuple[Any, ...] = (True, *numbers, number(rate), is_suspended == 1)
     return MailboxStatus(*status)
 
 

@@ -43,7 +43,7 @@ class WorkerMailbox:
 
     _queue = "rq:queue:correct"  # that it takes from
 
-    def __init__(self, where: Where, batch_invariance: str = "", max_block_s: float = MAX_BLOCK_S) -> None:
+    def __init__(self, where: Where, max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = new_worker_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
@@ -51,7 +51,6 @@ class WorkerMailbox:
         self._outgoing = RedisConnection(where)
         self._claims = RedisConnection(where)
         self._heartbeat = Heartbeat(RedisConnection(where), self.name, LEASE_S, self._on_lease_lost)
-        self._heartbeat.batch_invariance = batch_invariance
         self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: dict[str, bytes] = {}  # what FINISH needs to know of each: the ticket of its delivery
         self._suspects: set[str] = set()  # an earlier worker died with them

@@ -1,16 +1,13 @@
 -- STATUS: for /readyz and refusals. ARGV: seconds in which the loop of a live worker must have iterated.
--- Returns { live workers, waiting jobs, reserved tokens, reserved requests, answered jobs, failed or late jobs, tokens/s, the
--- worst result of the self-tests of those workers ('' if none is known), 1 if RQ's workers are suspended }
+-- Returns { live workers, waiting jobs, reserved tokens, reserved requests, answered jobs, failed or late jobs, tokens/s, 1 if
+-- RQ's workers are suspended }
 -- A lease does not show that a worker lives: a heartbeat goes on for a while when the loop hangs.
-local RANKS = { ['bit-identical'] = 1, ['same-tokens'] = 2, ['tokens-differ'] = 3 }
 local oldest = now - tonumber(ARGV[1])
-local num_live, worst, roles = 0, '', {}
+local num_live, roles = 0, {}
 for _, worker in ipairs(call('ZRANGE', LEASES, 0, -1)) do
-  local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'batch_invariance', 'role')
+  local facts = fields_of('rq:worker:' .. worker, 'turned_at', 'role')
   if (number(facts.turned_at) or 0) >= oldest then -- none before its first beat
     num_live, roles[facts.role or 'all'] = num_live + 1, true
-    local found = facts.batch_invariance or ''
-    if (RANKS[found] or 0) > (RANKS[worst] or 0) then worst = found end
   end
 end
 if not (roles.all or roles.prefill and roles.decode) then num_live = 0 end -- one pool alone answers nobody
@@ -23,6 +20,5 @@ return {
   sums.done,
   sums.failed + sums.expired - sums.expired_own,
   tostring(sums.service_rate),
-  worst,
   call('EXISTS', SUSPENDED),
 }

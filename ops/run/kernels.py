@@ -1,13 +1,12 @@
-"""Does a sequence get the same answer in every batch? Checked with the loaded weights at start-up.
+"""Does a sequence get the same answer in every batch, with the matrix kernels of this machine?
 
 An engine runs a few fixed prompts alone and then in batches of several sizes: at every place of the batch, with longer
 ones that widen the contexts, in scattered rows of the cache, and decoding while others are prefilled. Every logit is
-compared. The answer depends on the matrix kernels that BLAS chose for this CPU; it is logged, and GET /readyz shows it.
+compared. The answer depends on the kernels that BLAS chose for this CPU; `miniserve doctor` shows it.
 """
 
 from __future__ import annotations
 
-import logging
 from enum import StrEnum
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import CorrectionRequest, Delivery
 from worker.engine import Engine
-from worker.known_machines import machine_key, recall, remember
 from worker.model.decoding import GreedyDecoder, greedy
 from worker.model.forward import MiniGPT
 from worker.model.weights import Weights
@@ -26,11 +24,10 @@ NUM_OUTPUT_TOKENS = 3
 _LONG_LENGTHS = (75, 130)  # neighbours that widen everybody's context, past 128 positions while they decode
 _ARENA_TOKENS = 2048
 _ANY_ID = 2  # that every sequence goes on with: no <eos>
-logger = logging.getLogger(__name__)
 
 
 class BatchInvariance(StrEnum):
-    """The members go from best to worst. The values are what GET /readyz shows."""
+    """The members go from best to worst."""
 
     BIT_IDENTICAL = "bit-identical"
     SAME_TOKENS = "same-tokens"  # the last bits differ: another token only where two are as good as equal
@@ -55,19 +52,6 @@ _REMEDY = (
     "start the workers with OPENBLAS_CORETYPE=SkylakeX, Haswell or Nehalem, or update NumPy "
     "(docs/operations.md#tokens-differ)"
 )
-
-
-def run_self_test(weights: Weights) -> str:
-    """Run the test, if it was not run on this machine before, and log what it found."""
-    key = machine_key(weights.digest)
-    known = recall(key)
-    found = BatchInvariance(known) if known in [*BatchInvariance] else check_batch_invariance(weights)
-    if key:
-        remember(key, found)
-    log = logger.error if found is BatchInvariance.TOKENS_DIFFER else logger.info
-    about = {"batch_invariance": found.value} | ({"remedy": found.remedy} if found.remedy else {})
-    log(f"self-test: {found.meaning}", extra={**about})
-    return found.value
 
 
 def check_batch_invariance(weights: Weights) -> BatchInvariance:
