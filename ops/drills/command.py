@@ -125,16 +125,16 @@ def _progress(name: str, stop: Stop) -> Iterator[Callable[[float, str], None]]:
 
 def rows(result: Result, has_headings: bool) -> str:
     """One line, one more for every check that was not met, and what else the drill has to show."""
-    tally = result.tally
+    found, tally = result.findings, result.findings.tally
     cells = [
-        f"{result.name:16}", f"{tally.requests:8,}", f"{tally.lost:5,}", f"{tally.duplicated:5,}",
+        f"{result.drill.name:16}", f"{tally.requests:8,}", f"{tally.lost:5,}", f"{tally.duplicated:5,}",
         f"{tally.wrong:5,}", f"{tally.refused:7,}", f"{_ms(tally.added_p99_ms):>10}", f"{_ms(tally.max_ms):>10}",
         f"{result.conservation if result.conservation in ('exact', 'n/a') else 'NO':9}",
-        "yes" if result.has_passed else "NO", result.bar,
+        "yes" if result.has_passed else "NO", result.drill.bar,
     ]  # fmt: skip
     headings, row = table(_COLUMNS, [cells]).splitlines()
-    missed = [f"{'':18}{one.what}: {one.value}, asked {one.bar}" for one in result.checks if not one.is_met]
-    return "\n".join([*([headings] if has_headings else []), row, *missed, *filter(None, [result.table])])
+    missed = [f"{'':18}{one.what}: {one.value}, asked {one.bar}" for one in found.checks if not one.is_met]
+    return "\n".join([*([headings] if has_headings else []), row, *missed, *filter(None, [found.table])])
 
 
 def _ms(value: float | None) -> str:

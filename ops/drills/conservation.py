@@ -75,18 +75,13 @@ class CountWatch:
         except (redis.RedisError, OSError):
             return
         self.num_scrapes += 1
+        counts = {name.decode(): int(float(count)) for name, count in found.items()}
         self.most_requests = max(self.most_requests, num_open)
-        counts = {name.decode(): float(count) for name, count in found.items()}
-        self.most_tokens = max(self.most_tokens, int(counts.get("reserved_tokens", 0)))
+        self.most_tokens = max(self.most_tokens, counts.get("reserved_tokens", 0))
+        differences = [num_open - num_placed]  # reserved, and nowhere to be found; or the other way round
         if "accepted" in counts:
             self._has_counts = True
-            self._compare(counts, num_open)
-        if num_placed != num_open:  # reserved, and nowhere to be found; or the other way round
-            self.num_off += 1
-            self.worst = max(self.worst, num_open - num_placed, key=abs)
-
-    def _compare(self, counts: dict[str, float], num_open: int) -> None:
-        difference = int(counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS)) - num_open
-        if difference:
+            differences.append(counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS) - num_open)
+        for difference in filter(None, differences):
             self.num_off += 1
             self.worst = max(self.worst, difference, key=abs)

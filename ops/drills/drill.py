@@ -13,7 +13,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -101,23 +101,20 @@ class Drill:
 class Result:
     """A line of the table, and of the file."""
 
-    name: str
-    bar: str
-    tally: Tally
-    checks: tuple[Check, ...]
-    details: dict[str, Any]
+    drill: Drill
+    findings: Findings
     conservation: str
     seconds: float
-    table: str = ""
 
     @property
     def has_passed(self) -> bool:
-        return all(check.is_met for check in self.checks)
+        return all(check.is_met for check in self.findings.checks)
 
     def document(self) -> dict[str, Any]:
-        figures = asdict(self)
-        del figures["table"]  # it says what the details say
-        return {"name": figures.pop("name"), "passed": self.has_passed, **figures.pop("tally"), **figures}
+        found = self.findings
+        about = {"name": self.drill.name, "passed": self.has_passed, **asdict(found.tally), "bar": self.drill.bar}
+        about |= {"checks": [asdict(check) for check in found.checks], "details": found.details}
+        return about | {"conservation": self.conservation, "seconds": self.seconds}
 
 
 class Stage:
@@ -295,5 +292,5 @@ def hold(drill: Drill, stage: Stage) -> Result:
     words = (off or exact)[0].summary() if off or exact else "n/a"
     checks = [*findings.checks, Check("conservation", words, "exact", not off)]
     details = {**findings.details, "scrapes": sum(one.num_scrapes for one in stage.watches)}
-    seconds = round(time.monotonic() - started_s, 1)
-    return Result(drill.name, drill.bar, findings.tally, tuple(checks), details, words, seconds, findings.table)
+    findings = replace(findings, checks=checks, details=details)
+    return Result(drill, findings, words, round(time.monotonic() - started_s, 1))

@@ -5,66 +5,25 @@ The greedy ones send asynchronous requests from an address of their own and do n
 
 from __future__ import annotations
 
-import http.client
-import json
-import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
-from itertools import cycle
-from urllib.parse import urlsplit
 
-from ops.drills.drill import Findings, Stage, at_least, at_most, equal, latency_ms, problems_of, tally
+from ops.drills.drill import ONCE, Findings, Stage, at_least, at_most, equal, latency_ms, problems_of, tally
 from ops.drills.system import DRILL_SETTINGS, Shape
-from ops.drills.traffic import Habits, Traffic
-from ops.load.arrivals import ClosedLoop, Limits
+from ops.drills.traffic import ENDLESS, Habits, Traffic
+from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 
-GREEDY, OTHERS = "127.0.0.2", "127.0.0.3"
+OTHERS = "127.0.0.3"
 MEMORY_MB = 64
-_BATCH = ("/correct/batch", json.dumps({"sentences": [f"He go {number}." for number in range(64)]}))
-_BLANKS = ("/correct", json.dumps({"sentence": "Go." + "\u3000" * 39_970 + "Go."}, ensure_ascii=False))
+_GREEDY = replace(ONCE, addresses=("127.0.0.2",), headers=b"Prefer: respond-async\r\n")
+_GREEDY_BATCHES = replace(_GREEDY, path="/correct/batch")
+_BATCH = {"sentences": [f"He go {number}." for number in range(64)]}
+_BLANKS = {"sentence": "Go." + "\u3000" * 39_970 + "Go."}
 _GOOD_PER_S = 10.0  # of clients that behave; what the flood must leave them carries 25/s that each stay for 60 s
 _NUM_OTHERS = 8
 _DRAIN_PATIENCE_S = 60.0
-_PAUSE_S = 0.16  # 25 batches a second, 22 kB/s: far more than one worker corrects
+_BATCHES_PER_S = 25.0  # 22 kB/s: far more than one worker corrects
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60)
-
-
-@contextmanager
-def flood(
-    url: str, requests: Sequence[tuple[str, str]], num_connections: int, pause_s: float = 0.0
-) -> Iterator[Counter[int]]:
-    """Connections that each send one request `pause_s` after the answer to the one before; yields their statuses."""
-    statuses: Counter[int] = Counter()
-    stopping = threading.Event()
-
-    def run(first: int) -> None:
-        headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
-        connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10.0, source_address=(GREEDY, 0))
-        in_turn = cycle([*requests[first % len(requests) :], *requests[: first % len(requests)]])
-        while not stopping.wait(pause_s):
-            path, body = next(in_turn)
-            try:
-                connection.request("POST", path, body.encode(), headers)
-                response = connection.getresponse()
-                response.read()
-                statuses[response.status] += 1
-            except (OSError, http.client.HTTPException):  # it is refused, too
-                statuses[0] += 1
-                connection.close()
-                stopping.wait(0.1)
-        connection.close()
-
-    threads = [threading.Thread(target=run, args=(at,), daemon=True) for at in range(num_connections)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield statuses
-    finally:
-        stopping.set()
-        for thread in threads:
-            thread.join()
 
 
 def fill_memory(stage: Stage) -> Findings:
@@ -80,7 +39,8 @@ def fill_memory(stage: Stage) -> Findings:
 
         arrivals, limits = stage.open_loop(_GOOD_PER_S), Limits(duration_s=stage.size(60.0, 8.0))
         with (
-            flood(system.urls[0], (_BATCH, _BLANKS), 8) as statuses,
+            Traffic(system.urls, [_BATCH], ClosedLoop(4), ENDLESS, _GREEDY_BATCHES) as batches,
+            Traffic(system.urls, [_BLANKS], ClosedLoop(4), ENDLESS, _GREEDY) as blanks,
             Traffic(system.urls, questions, arrivals, limits) as traffic,
         ):
             while not traffic.is_over:
@@ -89,7 +49,7 @@ def fill_memory(stage: Stage) -> Findings:
                 system.pause(0.1)
         drained_s = system.wait_until(lambda: system.num_reserved() == 0, _DRAIN_PATIENCE_S, "an empty queue")
         look()
-    outcome = tally(traffic.ended)
+    outcome, statuses = tally(traffic.ended), Counter(one.status for one in [*batches.ended, *blanks.ended])
     figures = {
         "most_used_mib": round(max(used) / 2**20, 1), "most_waiting": max(queued), "bound_mib": MEMORY_MB,
         "drained_after_s": round(drained_s, 2), "flood_statuses": _by_status(statuses),
@@ -114,9 +74,11 @@ def greedy_client(stage: Stage) -> Findings:
     with stage.system(Shape(settings=_SETTINGS)) as system:
         stage.calm(system, questions[: stage.size(200, 20)])
         calm = stage.load(system, questions, ClosedLoop(_NUM_OTHERS), seconds, others)
-        with flood(system.urls[0], (_BATCH,), 4, _PAUSE_S) as statuses:
+        flood = OpenLoop(_BATCHES_PER_S, stage.seed, 4)
+        with Traffic(system.urls, [_BATCH], flood, ENDLESS, _GREEDY_BATCHES) as batches:
             beside = stage.load(system, questions, ClosedLoop(_NUM_OTHERS), seconds, others)
         system.wait_until(lambda: system.num_reserved() == 0, _DRAIN_PATIENCE_S, "an empty queue")
+    statuses = Counter(one.status for one in batches.ended)
     outcome, calm_ms = tally(beside), latency_ms(calm, 50)
     figures = {
         "calm_p50_ms": calm_ms, "p99_ms": latency_ms(beside, 99), "flood_statuses": _by_status(statuses),

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
-from api.server.connections import allow_connections
-from ops.drills.drill import Findings, Stage, at_least, at_most, equal, num_stored_twice, tally
+from ops.drills.drill import ONCE, Findings, Stage, at_least, at_most, equal, num_stored_twice, tally
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import Question, Traffic
 from ops.drills.workers import POISON, POISONED, SlowShape
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.connection import Connection, Target
 
 _TOKENS_EACH = 50  # reserved by one of these requests, about: half of those who leave shall run at once
 _RUNNING = 0.45  # of those who leave; the KV cache holds half
@@ -49,25 +45,19 @@ def clients_leave(stage: Stage) -> Findings:
     return Findings(outcome, checks, {"left": num_leaving})
 
 
-def _come_and_leave(system: System, questions: Sequence[Question], traffic: Traffic) -> tuple[int, int, float]:
+def _come_and_leave(system: System, questions: Sequence[Question], staying: Traffic) -> tuple[int, int, float]:
     """How many waited and how many ran when all hung up, and how long it took until nothing of theirs was left."""
-    targets = [Target.from_url(url) for url in system.urls]
-    allow_connections(2 * len(questions))
-    with ExitStack() as stack:
-        for number, question in enumerate(questions):
-            connection = Connection(targets[number % len(targets)])
-            stack.callback(connection.close)
-            connection.send(json.dumps(question).encode())
-            connection.flush()
-        system.wait_until(lambda: system.num_queued() >= len(questions), 20.0, "all of them waiting")
+    num = len(questions)
+    with Traffic(system.urls, questions, ClosedLoop(num), Limits(total=num), ONCE) as leaving:
+        system.wait_until(lambda: system.num_queued() >= num, 20.0, "all of them waiting")
         system.workers[0].start()  # only now, or the first ones would be answered before the last ones have come
-        enough = _RUNNING * len(questions)
-        system.wait_until(lambda: system.num_running() >= enough, 20.0, "nearly half of them running")
+        system.wait_until(lambda: system.num_running() >= _RUNNING * num, 20.0, "nearly half of them running")
         num_queued, num_running = system.num_queued(), system.num_running()
+        leaving.hang_up()
     left_s = time.monotonic()
     # Also the greatest of the places that hold an id: a slot is free when its id has left rq:wip.
     system.wait_until(
-        lambda: max(system.num_reserved(), system.num_queued() + system.num_running()) <= traffic.num_open,
+        lambda: max(system.num_reserved(), system.num_queued() + system.num_running()) <= staying.num_open,
         20.0, "all slots and reservations free",
     )  # fmt: skip
     return num_queued, num_running, round(1e3 * (time.monotonic() - left_s), 1)

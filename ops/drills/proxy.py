@@ -87,7 +87,7 @@ class CountingProxy:
             while (command := reader.gets()) is not False:
                 name = self._name(command)
                 trips = self._count(name)
-                upstream.sendall(_packed(command))
+                upstream.sendall(hiredis.pack_command(tuple(command)))
                 reply = _one_reply(upstream)
                 if trips is not None and trips.before_reply:
                     self._trip()
@@ -139,11 +139,6 @@ class CountingProxy:
 
 def _counts(name: str, wire: Tripwire) -> bool:
     return name == wire.only if wire.only else name not in (*_NOT_OF_A_REQUEST, MESSAGE)
-
-
-def _packed(command: Sequence[bytes]) -> bytes:
-    parts = [b"*%d\r\n" % len(command), *(b"$%d\r\n%s\r\n" % (len(word), word) for word in command)]
-    return b"".join(parts)
 
 
 def _one_reply(upstream: socket.socket) -> bytes:

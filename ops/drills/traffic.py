@@ -13,7 +13,7 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ops.load.arrivals import Arrivals, Limits
@@ -24,7 +24,7 @@ PATIENCE_S = 30.0  # a client without a 200 by then counts as lost
 _PAUSE_S = 0.05  # from the second attempt on at replicas that are away
 _REFUSED = ("queue-full", "rate-limited", "not-ready")
 
-Question = Mapping[str, str]  # the JSON body
+Question = Mapping[str, Any]  # the JSON body
 ENDLESS = Limits()
 
 
@@ -37,6 +37,8 @@ class Habits:
     obeys_once: bool = False  # a refused one comes back after Retry-After, once
     addresses: tuple[str, ...] = ("",)  # that they send from in turn; empty: whichever the system takes
     urls: tuple[str, ...] = ()  # that they know, instead of all
+    path: str = "/correct"
+    headers: bytes = b""  # further lines, each with its end
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +78,12 @@ class Traffic(Clients):
         limits: Limits = ENDLESS,
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
-        targets = [Target.from_url(url, address) for address in habits.addresses for url in habits.urls or urls]
+        path = b"POST %s HTTP" % habits.path.encode()
+        targets = [
+            replace(target := Target.from_url(url, address), head=target.head.replace(b"POST /correct HTTP", path))
+            for address in habits.addresses
+            for url in habits.urls or urls
+        ]
         super().__init__(targets, arrivals, limits)
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0
@@ -94,7 +101,7 @@ class Traffic(Clients):
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._takes_more = False
-        self._is_aborted = kind is not None
+        self._is_aborted |= kind is not None
         self._thread.join()
         if self._fault is not None and kind is None:
             raise self._fault
@@ -107,6 +114,10 @@ class Traffic(Clients):
     def num_open(self) -> int:
         """Clients that wait, for an answer or to send again."""
         return len(self._open)
+
+    def hang_up(self) -> None:
+        """All of them, within a tenth of a second."""
+        self._is_aborted = True
 
     def send_no_more(self) -> None:
         """What is under way is still waited for."""
@@ -126,7 +137,7 @@ class Traffic(Clients):
 
     def _attempt(self, exchange: Exchange) -> None:
         self._share(exchange)
-        headers = key_header(exchange.key) if exchange.key else b""
+        headers = self._habits.headers + (key_header(exchange.key) if exchange.key else b"")
         self._send(exchange, self._bodies[exchange.number % len(self._bodies)], headers)
 
     def _wakes_s(self) -> list[float]:

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from ops.drills.drill import ONCE, Check, Findings, Stage, at_most, equal, latency_ms, problems_of, tally
 from ops.drills.probing import asking, read_probes
+from ops.drills.rude_clients import ATTACKS
 from ops.drills.system import DRILL_SETTINGS, DrillError, Shape, System
 from ops.drills.traffic import Exchange, Question
 from ops.tables import table
@@ -30,29 +31,9 @@ _UNREAD = "api 2"
 _PERCENTS = {"p50": 50, "p99": 99, "slowest": 100}
 
 
-@dataclass(frozen=True, slots=True)
-class Attack:
-    """One row of the table. What costs time is judged by the slowest answer, what holds places by the p99."""
-
-    kind: str
-    takes_time: bool = True
-    turns: int = 3
-    seconds: float = 5.0
-    replica: int = 0  # that is attacked; in calm it is always the first, whose log is a file
-
-    @property
-    def judged(self) -> str:
-        """The name of what is asked of the good client's latencies."""
-        return f"{self.kind}: {'slowest' if self.takes_time else 'p99'} ms"
-
-
-_LONG = {"takes_time": False, "turns": 2, "seconds": 20.0}  # until connections end by their age
-ATTACKS = (
-    *map(Attack, ("marks", "blanks", "huge-words", "small-chunks", "many-lines", "long-heads")),
-    Attack("declared-bodies", takes_time=False),
-    Attack("endless-heads", **_LONG), Attack("endless-bodies", **_LONG), Attack("idle-connections", **_LONG),
-    Attack("unknown-paths", takes_time=False, replica=1),
-)  # fmt: skip
+def judged(kind: str) -> str:
+    """The name of what is asked of the good client's latencies."""
+    return f"{kind}: {'slowest' if ATTACKS[kind].takes_time else 'p99'} ms"
 
 
 @dataclass(slots=True)
@@ -84,28 +65,30 @@ def attacks(stage: Stage) -> Findings:
     with stage.system(shape) as system, ExitStack() as probers:
         probes = [probers.enter_context(asking(url, _PROBE_EVERY_S)) for url in system.urls]
         stage.calm(system, questions)
-        seen = {attack.kind: _hold(stage, system, questions, attack) for attack in ATTACKS}
+        seen = {kind: _hold(stage, system, questions, kind) for kind in ATTACKS}
         probed = [probe for rows in probes for probe in read_probes(rows)]
     figures = {kind: one.figures() for kind, one in seen.items()}
     outcome = tally([exchange for one in seen.values() for exchange in [*one.calm, *one.attacked]])
-    of_time = [_check(attack, figures[attack.kind]) for attack in ATTACKS]
+    of_time = [_check(kind, figures[kind]) for kind in ATTACKS]
     unready = sum(probe.status != 200 for probe in probed)
     checks = [equal("lost", outcome.lost, 0), equal("probes not 200", unready, 0), *of_time]
     return Findings(outcome, checks, figures | {"probes": len(probed)}, _table(figures, of_time))
 
 
-def _hold(stage: Stage, system: System, questions: list[Question], attack: Attack) -> Seen:
-    calm_url, url, seen = system.urls[0], system.urls[attack.replica], Seen()
-    num_turns, seconds = stage.size(attack.turns, 1), stage.size(attack.seconds, 1.0)
+def _hold(stage: Stage, system: System, questions: list[Question], kind: str) -> Seen:
+    attack, seen = ATTACKS[kind], Seen()
+    calm_url, url = system.urls[0], system.urls[attack.replica]
+    # What is held ends by its age.
+    num_turns, seconds = stage.size((2, 20.0) if attack.holds else (3, 5.0), (1, 1.0))
 
     def ask(good_url: str) -> list[Exchange]:
         by_the_clock = stage.open_loop(_RATE_PER_S)
         return stage.load(system, questions, by_the_clock, seconds, replace(_GOOD, urls=(good_url,)))
 
     for turn in range(num_turns):
-        stage.show(turn / num_turns, attack.kind)
+        stage.show(turn / num_turns, kind)
         seen.calm += ask(calm_url)
-        with _attacking(url, attack.kind, seen):
+        with _attacking(url, kind, seen):
             seen.attacked += ask(url)
     return seen
 
@@ -124,10 +107,10 @@ def _attacking(url: str, kind: str, seen: Seen) -> Iterator[None]:
         rude.kill()
 
 
-def _check(attack: Attack, figures: dict[str, Any]) -> Check:
-    if attack.takes_time:
-        return at_most(attack.judged, figures["attacked_slowest_ms"], figures["calm_slowest_ms"] + _MOST_ADDED_MS)
-    return at_most(attack.judged, figures["attacked_p99_ms"], figures["calm_p99_ms"] * _MOST_TIMES)
+def _check(kind: str, figures: dict[str, Any]) -> Check:
+    if ATTACKS[kind].takes_time:
+        return at_most(judged(kind), figures["attacked_slowest_ms"], figures["calm_slowest_ms"] + _MOST_ADDED_MS)
+    return at_most(judged(kind), figures["attacked_p99_ms"], figures["calm_p99_ms"] * _MOST_TIMES)
 
 
 def _table(figures: dict[str, Any], checks: list[Check]) -> str:

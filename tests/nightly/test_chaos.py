@@ -43,16 +43,16 @@ def test_three_minutes_of_steady_load_lose_nothing_and_hardly_grow() -> None:
 
     result = hold(short, Stage(is_quick=False, seed=0))
 
-    growth = result.details["growth_percent"]
-    assert [check for check in result.checks if not check.is_met] == []
+    growth = result.findings.details["growth_percent"]
+    assert [check for check in result.findings.checks if not check.is_met] == []
     assert {name for name, percent in growth.items() if name.endswith("rss") and percent > WARMING_UP_PERCENT} == set()
 
 
 def test_waits_are_measured_at_three_loads() -> None:
     result = hold(DRILLS["waits"], Stage(is_quick=True, seed=1))
 
-    assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
-    assert [row["load"] for row in result.details["loads"] if row["num_waits"]] == [0.5, 0.8, 0.95]
+    assert [check for check in result.findings.checks if not check.is_met and check.what not in TIMES] == []
+    assert [row["load"] for row in result.findings.details["loads"] if row["num_waits"]] == [0.5, 0.8, 0.95]
 
 
 def test_every_drill_is_held_here_in_full() -> None:

@@ -14,19 +14,19 @@ import pytest
 
 from ops.drills.alerts import LOAD_ALERTS
 from ops.drills.catalogue import DRILLS
-from ops.drills.drill import Result, Stage, hold
+from ops.drills.drill import Findings, Stage, hold
 from ops.drills.rude_clients import ATTACKS
 from ops.run import processes
 from tests.chaos_times import TIMES
 from tests.running_system import descendants, is_running, wait_until
 
 
-def hold_quick(name: str) -> Result:
+def hold_quick(name: str) -> Findings:
     """Asserts all that is no matter of time."""
     result = hold(DRILLS[name], Stage(is_quick=True, seed=1))
 
-    assert [check for check in result.checks if not check.is_met and check.what not in TIMES] == []
-    return result
+    assert [check for check in result.findings.checks if not check.is_met and check.what not in TIMES] == []
+    return result.findings
 
 
 def test_killed_workers_lose_and_double_no_answer() -> None:

@@ -59,7 +59,8 @@ def test_a_figure_that_could_not_be_measured_meets_no_bar() -> None:
 
 
 def result(*checks: Check) -> Result:
-    return Result("kill-worker", "0 lost", Tally(requests=10), checks, {}, "exact", 1.0)
+    drill = Drill("kill-worker", "what", "0 lost", lambda stage: Findings(Tally(), ()))
+    return Result(drill, Findings(Tally(requests=10), checks), "exact", 1.0)
 
 
 def test_a_result_has_passed_only_if_every_check_is_met() -> None:
@@ -101,7 +102,7 @@ def test_a_drill_that_cannot_be_held_has_failed_and_says_why(error: Exception) -
     found = hold(Drill("a-drill", "what", "bar", never), Stage(True, 0))
 
     assert not found.has_passed
-    assert str(found.checks[0].value).startswith(f"{type(error).__name__}: {error} (test_chaos.py:")
+    assert str(found.findings.checks[0].value).startswith(f"{type(error).__name__}: {error} (test_chaos.py:")
 
 
 def test_a_signal_ends_the_drill_and_those_after_it() -> None:
