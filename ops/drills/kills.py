@@ -21,31 +21,36 @@ _SETTLE_S = 1.0  # after the last kill; also what the append-only file may lag b
 
 def kill_holders(stage: Stage, system: System, traffic: Traffic) -> dict[str, Any]:
     """SIGKILL to a worker that holds requests, at random times."""
-    pause_s = stage.size((0.5, 3.3), (0.2, 1.2))
-    return _kill_on(stage, system, traffic, pause_s, lambda: system.kill_holder(stage.rng))
+
+    def kill() -> None:
+        system.pause(stage.rng.uniform(*stage.size((0.4, 3.2), (0.1, 1.1))))
+        system.kill_holder(stage.rng)
+
+    return _kill_on(stage, system, traffic, stage.size(100, 2), kill)
 
 
 def kill_replicas(stage: Stage, system: System, traffic: Traffic) -> dict[str, Any]:
+    """SIGKILL to one of the API replicas, at random times."""
+
     def kill() -> None:
+        system.pause(stage.rng.uniform(0.0, 0.3))
         system.wait_until(system.is_ready, 30.0, "two replicas")  # else all that is killed is a start
         system.pause(stage.rng.uniform(0.05, 0.15))  # until clients wait at both again
         system.kill_one(system.apis, stage.rng)
 
-    return _kill_on(stage, system, traffic, (0.1, 0.4), kill)
+    return _kill_on(stage, system, traffic, stage.size(50, 2), kill)
 
 
 def _kill_on(
-    stage: Stage, system: System, traffic: Traffic, pause_s: tuple[float, float], kill: Callable[[], None]
+    stage: Stage, system: System, traffic: Traffic, num_kills: int, kill: Callable[[], None]
 ) -> dict[str, Any]:
     """So many kills, and the load until there were enough requests."""
-    role = "workers" if len(system.workers) > 1 else "replicas"
-    most_kills, num_requests = stage.size((100 if role == "workers" else 50, 10_000), (2, 200))
-    kills = 0
-    while kills < most_kills or len(traffic.ended) < num_requests:
-        system.pause(stage.rng.uniform(*pause_s))
-        if kills < most_kills:
+    kills, num_requests = 0, stage.size(10_000, 200)
+    while kills < num_kills or len(traffic.ended) < num_requests:
+        if kills < num_kills:
             kill()
             kills += 1
+        system.pause(0.1)
         stage.show(len(traffic.ended) / num_requests, f"{kills} kills, {len(traffic.ended):,} answered")
     return {"kills": kills}
 

@@ -198,16 +198,14 @@ def free_ports(number: int) -> list[int]:
     """
     found: list[int] = []
     for port in random.SystemRandom().sample(range(*_PORTS), _MOST_TRIES):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError as error:
-                if error.errno != errno.EADDRINUSE:
-                    raise
-                continue
-            found.append(port)
-            if len(found) == number:
-                return found
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                found.append(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+        if len(found) == number:
+            return found
     raise OSError(errno.EADDRINUSE, f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
 
 

@@ -67,36 +67,12 @@ def test_samples_are_added_up_over_the_labels_that_are_not_asked_for() -> None:
     assert found.by("miniserve_http_responses_total", "status") == {"200": 15, "503": 2}
 
 
-def test_an_increase_starts_anew_where_the_counter_did() -> None:
-    before, after = parse('miniserve_x_total{a="1"} 4\n'), parse('miniserve_x_total{a="1"} 10\n')
-
-    assert after.increase("miniserve_x_total", before) == 6
-    assert before.increase("miniserve_x_total", after) == 4
-
-
-def test_quantiles_lie_within_the_bucket_that_holds_them() -> None:
-    histogram = parse(TEXT).histogram("miniserve_e2e_request_latency_seconds")
-
-    assert (histogram.count, histogram.mean) == (100, 0.2)
-    assert histogram.quantile(0.5) == pytest.approx(0.1)
-    assert histogram.quantile(0.7) == pytest.approx(0.3)
-    assert histogram.quantile(0.99) == 0.5
-
-
 def test_a_histogram_without_observations_has_no_quantile() -> None:
     whole = parse(TEXT).histogram("miniserve_e2e_request_latency_seconds")
 
     assert Histogram().quantile(0.5) is None
     assert whole.since(whole).quantile(0.5) is None
     assert whole.since(whole).mean is None
-
-
-def test_the_difference_of_two_histograms_is_what_came_between() -> None:
-    early = Histogram(((0.1, 10.0), (float("inf"), 10.0)), 0.5)
-    late = Histogram(((0.1, 10.0), (float("inf"), 14.0)), 8.5)
-
-    assert late.since(early) == Histogram(((0.1, 0.0), (float("inf"), 4.0)), 8.0)
-    assert early.since(late) == early
 
 
 def test_the_numbers_are_read_below_a_base_url_with_or_without_a_path(base_url: str) -> None:
