@@ -163,6 +163,25 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
     assert fetch("a", client).latest_result().return_value["request_id"] == "a"
 
 
+@pytest.mark.parametrize("beats", [False, True], ids=["taken at once", "after a beat"])
+def test_an_answered_job_that_rq_enqueues_again_keeps_its_answer(
+    house: RedisHouse, client: Redis, caplog: pytest.LogCaptureFixture, beats: bool
+) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit(a_request("a"))
+    answer(worker, *take(worker))
+
+    Queue("correct", connection=client, serializer=JSONSerializer).enqueue_job(fetch("a", client))
+    if beats:
+        worker._heartbeat._register_at_s = 0.0
+        eventually(lambda: worker._heartbeat._register_at_s)
+
+    assert take(worker) == []
+    assert (fetch("a", client).get_status(), client.llen("rq:queue:correct")) == ("finished", 0)
+    assert fetch("a", client).latest_result().return_value["request_id"] == "a"
+    assert (api.status().reserved_requests, client.zcard("rq:failed:correct"), caplog.text) == (0, 0, "")
+
+
 def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -> None:
     command = [str(Path(sys.executable).with_name("rq")), "info", "-u", redis_url, "--raw"]
 

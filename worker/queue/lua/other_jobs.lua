@@ -6,7 +6,10 @@ load = function(id)
   local job = job_to_run(id, needed_s)
   if job.status == 'started' then return nil end -- a second entry of a job that runs
   local is_cancelled = job.status == 'canceled' and is_reserved(id) -- with RQ's tools
-  if is_undone(id, job.status) then
+  if is_answered(id) then
+    call('HSET', job_key(id), 'status', 'finished')
+    return nil
+  elseif is_undone(id, job.status) then
     put_back(id)
   elseif job.status ~= 'queued' and not is_cancelled then
     queue_publish(job.reply_to, '-' .. id)

@@ -14,7 +14,7 @@ end
 for id in pairs(is_placed) do
   local job = read(id, 'reserved_tokens', 'status')
   local tokens = (job.status == 'queued' or job.status == 'started') and number(job.reserved_tokens, 1, MOST_TOKENS)
-  if tokens and call('HEXISTS', RESERVATIONS, id) == 0 then
+  if tokens and call('HEXISTS', RESERVATIONS, id) == 0 and not is_answered(id) then
     accept_again(id, tokens)
     num_changed = num_changed + 1
   end

@@ -47,6 +47,9 @@ end
 local UNDONE = { failed = true, stopped = true }
 local function is_undone(id, status) return UNDONE[status or ''] and call('HEXISTS', RESERVATIONS, id) == 1 end
 
+-- Whether a tool of RQ's has enqueued a job that is answered. Such a job has no text any more.
+local function is_answered(id) return call('ZSCORE', registry_of('finished'), id) end
+
 local function num_queued() return call('LLEN', QUEUE) + call('LLEN', ASYNC) + call('LLEN', DECODE) end
 
 local function owner_of(member)
