@@ -147,23 +147,22 @@ def test_a_key_whose_request_was_dropped_is_free_for_any_other(house: RedisHouse
     assert take(worker) == ["dead"]
 
 
-def test_a_text_outlives_a_dropped_dead_letter_only_as_long_as_its_other_jobs(
-    house: RedisHouse, redis_url: str
-) -> None:
+def test_a_text_of_which_a_dead_letter_was_dropped_is_forgotten(house: RedisHouse, redis_url: str) -> None:
     api, worker = house.api(), house.worker()
-    ids = ["done", "dead-0", "dead-1"]
-    api.submit_recorded(a_record("texts", "key"), [a_request(each) for each in ids])
-    assert take(worker) == ids
+    ids = ["done", "dead-0", "runs"]
+    wanted = api.recorded(a_record("texts", "key"), [a_request(each) for each in ids], None)
+    api.enqueue(wanted)
+    assert eventually(lambda: take(worker)) == ids
     answer(worker, "done")
-    worker.exchange([Completion(each, FinishReason.ERROR, error="it broke") for each in ids[1:]], NO_CAPACITY)
+    worker.exchange([Completion("dead-0", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
+
+    run(redis_url, "drop", "dead-0")
+    answer(worker, "runs")
 
     with Redis.from_url(redis_url) as client:
-        run(redis_url, "drop", "dead-1")
-        of_the_dead = client.ttl("miniserve:request:texts") - client.ttl("rq:job:dead-0")
-        run(redis_url, "drop", "dead-0")
-        of_the_answer = client.ttl("miniserve:request:texts") - client.ttl("rq:job:done")
-
-        assert abs(of_the_dead) <= 1 and abs(of_the_answer) <= 1
+        assert not client.exists("miniserve:request:texts")
+    assert api.find("texts") is None
+    assert api.status().reserved_requests == 0
 
 
 @pytest.mark.parametrize("command", ["requeue", "drop"])
