@@ -43,7 +43,7 @@ def test_every_key_that_holds_something_of_a_learner_is_in_the_page_on_privacy()
     told = (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
     keys = re.findall(r"^--   (miniserve:\S+)", (ROOT / "worker/queue/lua/learners.lua").read_text(), re.MULTILINE)
 
-    assert len(keys) == 5 and [key for key in keys if f"`{key}`" not in told] == []
+    assert len(keys) == 4 and [key for key in keys if f"`{key}`" not in told] == []
 
 
 def test_no_command_leaves_a_key_in_the_history_of_a_shell() -> None:

@@ -36,9 +36,7 @@ class Answered:
     """An answer that a learner was given."""
 
     learner: str
-    client: (
-        str  # that asked, as the queue counts it: where there is no room, the one with the most learners gives one up
-    )
+    client: str  # that asked, as the queue counts it
     request_id: str
     is_first: bool  # of a POST: an answer that was kept for later may have been counted before
     is_kept: bool  # it can be had again

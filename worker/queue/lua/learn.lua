@@ -10,13 +10,26 @@ if (number(redis.pcall('GET', reported)) or 0) >= tonumber(serial) then return 0
 call('SET', reported, serial, 'EX', 3600) -- the first write is one that a Redis without memory refuses: nothing half done
 local now = string.format('%.0f', now)
 
--- Returns the client that holds the learner.
-local function add(key, client, num_texts, first, stop)
+local memory = counts('max_memory').max_memory
+local most = math.max(1, math.floor((memory > 0 and memory or tonumber(max_memory)) / LEARNER_BYTES))
+
+-- A new learner of a client takes the place of the one unseen for longest; of one that the client holds itself, where the
+-- client would push out another's that holds fewer.
+local function make_room(client)
+  local oldest = call('ZRANGE', LEARNERS, 0, 0)[1]
+  local num_own, num_other = call('ZCARD', held_key(client)), call('ZCARD', held_key(holder_of(oldest) or ''))
+  drop(num_own > num_other and call('ZRANGE', held_key(client), 0, 0)[1] or oldest, client)
+end
+
+local function add(learner, client, num_texts, first, stop)
+  local key = learner_key(learner)
   local function grow(name, by)
     if type(redis.pcall('HINCRBY', key, name, by)) ~= 'number' then call('HSET', key, name, by) end -- it was no number
   end
-  local known = fields_of(key, 'holder', 'verbs')
-  local holder, verbs = string.match(known.holder or '', '^%d+$') or client, number(known.verbs, 0) or 0
+  if not call('ZSCORE', LEARNERS, learner) then
+    for _ = most, math.min(call('ZCARD', LEARNERS), most + 1000) do make_room(client) end
+  end
+  local holder, verbs = holder_of(learner) or client, number(fields_of(key, 'verbs').verbs, 0) or 0
   call('HSET', key, 'holder', holder)
   call('HSETNX', key, 'since', now)
   grow('corrections', num_texts)
@@ -30,49 +43,21 @@ local function add(key, client, num_texts, first, stop)
     if verb ~= '' and not (is_new_verb and verbs > tonumber(most_verbs)) then grow(field, 1) end
   end
   call('HSET', key, 'verbs', math.min(verbs, tonumber(most_verbs)))
+  for _, set in ipairs({ LEARNERS, held_key(holder) }) do
+    call('ZADD', set, now, learner)
+    call('ZREMRANGEBYSCORE', set, '-inf', now - tonumber(ttl))
+    call('EXPIRE', set, ttl)
+  end
   call('EXPIRE', key, ttl)
-  return holder
 end
 
-local at, lately = 6, {} -- holder -> its learners
+local at = 6
 while at <= #ARGV do
   local learner, client, id, is_first, num_texts, num_edits = unpack(ARGV, at, at + 5)
   local first = at + 6
   at = first + 2 * tonumber(num_edits)
   if call('EXISTS', 'miniserve:forgotten:' .. learner) == 0 and is_new(id, is_first == '1') then
-    local holder = add(learner_key(learner), client, num_texts, first, at - 1)
-    lately[holder] = lately[holder] or {}
-    lately[holder][learner] = true
-  end
-end
-
-for holder, learners in pairs(lately) do
-  for learner in pairs(learners) do
-    call('ZADD', LEARNERS, now, holder .. ':' .. learner)
-    call('ZADD', held_key(holder), now, learner)
-  end
-  call('EXPIRE', held_key(holder), ttl)
-  count_held(holder)
-end
-for _, entry in ipairs(call('ZRANGEBYSCORE', LEARNERS, '-inf', now - tonumber(ttl), 'LIMIT', 0, 1000)) do drop_entry(entry) end
-
--- Where all have one learner the oldest of all makes room. A holder that has none was miscounted by somebody else.
-local function entry_too_many()
-  local holder, num = unpack(call('ZREVRANGE', HOLDERS, 0, 0, 'WITHSCORES'))
-  if not holder or tonumber(num) == 1 then return call('ZRANGE', LEARNERS, 0, 0)[1] end
-  local oldest = call('ZRANGE', held_key(holder), 0, 0)[1]
-  if oldest then return holder .. ':' .. oldest end
-  count_held(holder)
-end
-
-local memory = counts('max_memory').max_memory or 0
-local most = math.floor((memory > 0 and memory or tonumber(max_memory)) / LEARNER_BYTES)
-for _ = 1, math.min(call('ZCARD', LEARNERS) - most, 1000) do
-  local entry = entry_too_many()
-  if entry then
-    local holder, learner = owner_of(entry)
-    if (fields_of(learner_key(learner), 'holder').holder or '') == holder then call('DEL', learner_key(learner)) end
-    drop_entry(entry)
+    add(learner, client, num_texts, first, at - 1)
   end
 end
 return 0
