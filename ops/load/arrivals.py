@@ -2,6 +2,7 @@
 
 An open loop counts the latency of a request from the moment it was due. A generator that falls behind, or has no
 connection left, would otherwise hide the waiting it causes (coordinated omission; Tene, "How NOT to measure latency").
+The clock may be a virtual one: ops/plan serves the same arrivals.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 MAX_OPEN_CONNECTIONS = 1024  # of an open loop; beyond them requests wait here, and their wait counts
 
@@ -27,49 +27,23 @@ class Limits:
         )
 
 
-class Arrivals(Protocol):
-    """Times are seconds since the start of the load."""
-
-    max_connections: int
-
-    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
-        """The time at which the next request was due, if it is due; each is given out once."""
-
-    def next_s(self) -> float | None:
-        """When the next one will be due; None where that depends on the answers."""
-
-
 class ClosedLoop:
     """So many clients, each with one request at a time."""
+
+    is_open = False
 
     def __init__(self, concurrency: int) -> None:
         self.max_connections = concurrency
 
+    def draw(self, now_s: float) -> float:
+        return now_s
+
+    # For ops/load/clients.py, until the drills send by ops/load/loop.py.
     def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
         return elapsed_s if num_in_flight < self.max_connections else None
 
     def next_s(self) -> float | None:
         return None
-
-
-class OpenLoop:
-    """A Poisson process: exponential gaps, drawn from a seed."""
-
-    def __init__(self, rate_per_s: float, seed: int, max_connections: int) -> None:
-        self.max_connections = max_connections
-        self._rate_per_s = rate_per_s
-        self._rng = random.Random(seed)
-        self._due_s = self._rng.expovariate(rate_per_s)
-
-    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
-        if self._due_s > elapsed_s or num_in_flight >= self.max_connections:
-            return None
-        due_s = self._due_s
-        self._due_s += self._rng.expovariate(self._rate_per_s)
-        return due_s
-
-    def next_s(self) -> float | None:
-        return self._due_s
 
 
 class VariedLoop:
@@ -78,13 +52,14 @@ class VariedLoop:
     By thinning: drawn at the highest rate, kept with the share of it that is wanted then (Lewis & Shedler, 1979).
     """
 
+    is_open = True
+
     def __init__(self, points: Sequence[tuple[float, float]], seed: int, max_connections: int) -> None:
         self.max_connections = max_connections
         self._points = points
         self._highest_per_s = max(rate for _, rate in points)
         self._rng = random.Random(seed)
         self._due_s = 0.0
-        self._draw()
 
     def rate_per_s(self, at_s: float) -> float:
         """What is wanted at that second."""
@@ -100,25 +75,39 @@ class VariedLoop:
         earlier = [point for point in self._points if point[0] < at_s]
         self._points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
 
-    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
-        if self._due_s > elapsed_s or num_in_flight >= self.max_connections:
-            return None
-        due_s = self._due_s
-        self._draw()
-        return due_s
-
-    def next_s(self) -> float | None:
-        return self._due_s
-
-    def _draw(self) -> None:
+    def draw(self, now_s: float) -> float:
+        """The time at which the next request is due, whatever the time is now; each is given out once."""
         while True:
             self._due_s += self._rng.expovariate(self._highest_per_s)
-            if self._rng.random() * self._highest_per_s < self.rate_per_s(self._due_s):
-                return
+            share = self.rate_per_s(self._due_s) / self._highest_per_s
+            if share >= 1.0 or self._rng.random() < share:
+                return self._due_s
+
+    # For ops/load/clients.py, until the drills send by ops/load/loop.py.
+    _ahead_s: float | None = None
+
+    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
+        if self.next_s() > elapsed_s or num_in_flight >= self.max_connections:
+            return None
+        due_s, self._ahead_s = self._ahead_s, None
+        return due_s
+
+    def next_s(self) -> float:
+        if self._ahead_s is None:
+            self._ahead_s = self.draw(0.0)
+        return self._ahead_s
+
+
+class OpenLoop(VariedLoop):
+    """A Poisson process of one rate."""
+
+    def __init__(self, rate_per_s: float, seed: int, max_connections: int = MAX_OPEN_CONNECTIONS) -> None:
+        super().__init__([(0.0, rate_per_s)], seed, max_connections)
+
+
+Arrivals = ClosedLoop | VariedLoop  # `draw` gives seconds since the start of the load
 
 
 def arrivals_of(concurrency: int | None, rate_per_s: float | None, seed: int) -> Arrivals:
     """An open loop where a rate is given, else a closed one."""
-    if rate_per_s is None:
-        return ClosedLoop(concurrency)
-    return OpenLoop(rate_per_s, seed, MAX_OPEN_CONNECTIONS)
+    return ClosedLoop(concurrency) if rate_per_s is None else OpenLoop(rate_per_s, seed)

@@ -5,13 +5,13 @@ The server is a process of its own, so that on two cores each has one, as in a r
 
 from __future__ import annotations
 
-import selectors
+import asyncio
 import socket
 from multiprocessing import get_context
 from typing import Any
 
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.connection import Target
+from ops.load.client import Client, run
 from ops.load.generator import Generator
 
 _BODY = b'{"corrected": "He went to school", "explanation": "Fixed.", "edits": [], "request_id": "0"}\n'
@@ -24,31 +24,28 @@ def measure(sentences: list[str], concurrency: int, seconds: float) -> dict[str,
         server = get_context("spawn").Process(target=_serve, args=(listener,), daemon=True)
         server.start()
         try:
-            target = Target.from_url(f"http://127.0.0.1:{listener.getsockname()[1]}")
-            Generator(target, sentences, ClosedLoop(1), Limits(total=1), None).run()  # until it is there
-            generator = Generator(target, sentences, ClosedLoop(concurrency), Limits(duration_s=seconds), None)
+            client = Client(f"http://127.0.0.1:{listener.getsockname()[1]}")
+            Generator(client, sentences, ClosedLoop(1), Limits(total=1)).run()  # until it is there
+            generator = Generator(client, sentences, ClosedLoop(concurrency), Limits(duration_s=seconds))
             return generator.run().summary(slo_ms=None)
         finally:
             server.kill()
             server.join()
 
 
+class _FixedAnswer(asyncio.Protocol):
+    """A request is what one read brings: they are small and never pipelined."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._transport.write(_ANSWER)
+
+
 def _serve(listener: socket.socket) -> None:
-    """Answer every request, for ever. A request is what one read brings: they are small and never pipelined."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(listener, selectors.EVENT_READ)
-        while True:
-            for key, _ in selector.select():
-                _turn(key.fileobj, listener, selector)
+    async def serve() -> None:
+        server = await asyncio.get_running_loop().create_server(_FixedAnswer, sock=listener)
+        await server.serve_forever()
 
-
-def _turn(ready: socket.socket, listener: socket.socket, selector: selectors.BaseSelector) -> None:
-    if ready is listener:
-        connection, _ = listener.accept()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        selector.register(connection, selectors.EVENT_READ)
-    elif ready.recv(65_536):
-        ready.sendall(_ANSWER)
-    else:
-        selector.unregister(ready)
-        ready.close()
+    run(serve())

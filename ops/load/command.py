@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import ssl
 from collections.abc import Callable
@@ -15,7 +16,8 @@ from tqdm import tqdm
 
 from ops.load import ceiling, prompts, report
 from ops.load.arrivals import Arrivals, Limits, arrivals_of
-from ops.load.connection import Target
+from ops.load.client import Client
+from ops.load.client import run as run_loop
 from ops.load.generator import Expected, Generator, NoKeyError
 from ops.load.measurements import Measurements, is_clean
 from ops.observe.scrape import refusal
@@ -62,8 +64,8 @@ class LoadOptions:
 
 def run(options: LoadOptions, sentences: list[str], expected: Expected | None = None) -> dict[str, Any]:
     """Run it with a progress bar and return the summary."""
-    target = Target.from_url(options.url).with_key(options.api_key)
-    generator = Generator(target, sentences, options.arrivals(), options.limits, expected)
+    client = Client(options.url, options.api_key)
+    generator = Generator(client, sentences, options.arrivals(), options.limits, expected)
     try:
         with _Progress(options.limits) as on_tick:
             return generator.run(on_tick).summary(options.slo_ms)
@@ -172,7 +174,7 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
     is_endless = asked["total"] is None and asked["duration"] is None
     limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
     try:
-        Target.from_url(asked["url"])
+        Client(asked["url"])
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
     about = asked["rate"], asked["seed"], asked["target_ms"], asked["api_key"]
@@ -182,14 +184,19 @@ def _options(asked: dict[str, Any]) -> LoadOptions:
 def _check_reachable(url: str) -> None:
     """A load on nobody would measure nothing, to its end."""
     try:
-        Target.from_url(url).check()
+        run_loop(_reach(Client(url)))
     except ssl.SSLError as error:
         problem = f"no secure connection to {url} ({error.reason or error}): SSL_CERT_FILE names further authorities"
         raise click.ClickException(problem) from None
     except OSError as error:
-        reason = error.strerror or error
+        reason = os.strerror(error.errno) if error.errno else error
         problem = f"nobody listens at {url} ({reason}): start a server there, or name another --url"
         raise click.ClickException(problem) from None
+
+
+async def _reach(client: Client) -> None:
+    await client.connect()
+    await client.close()
 
 
 def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.load.connection import Reply
+from ops.load.client import Reply
 from ops.load.server_timing import breakdown
 
 QUANTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}

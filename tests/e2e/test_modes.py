@@ -16,8 +16,8 @@ from api.http.replies import EVENTS
 from ops.cli import main
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.client import Client
 from ops.load.command import expected_answers
-from ops.load.connection import Target
 from ops.load.generator import Expected, Generator
 from scheduler.settings import MODES, QUEUE_MODES, Settings
 from tests.e2e.test_bad_input import BAD_BODIES, JSON
@@ -67,8 +67,8 @@ def expected() -> Expected:
 
 
 def answers_as_expected(running: RunningSystem, expected: Expected) -> bool:
-    target, limits = Target.from_url(running.url), Limits(total=len(expected))
-    measured = Generator(target, list(expected), ClosedLoop(16), limits, expected).run()
+    client, limits = Client(running.url), Limits(total=len(expected))
+    measured = Generator(client, list(expected), ClosedLoop(16), limits, expected).run()
     return measured.statuses == {200: len(expected)} and not measured.unexpected
 
 

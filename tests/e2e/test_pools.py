@@ -12,8 +12,8 @@ from redis import Redis
 
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.client import Client
 from ops.load.command import expected_answers
-from ops.load.connection import Target
 from ops.load.generator import Expected, Generator
 from ops.load.measurements import Measurements
 from scheduler.settings import Settings
@@ -51,7 +51,7 @@ def pid_of(running: RunningSystem, role: str) -> int:
 def test_sentences_get_the_answers_of_the_model_alone(pools: RunningSystem, expected: Expected) -> None:
     limits = Limits(total=NUM_SENTENCES)
 
-    measured = Generator(Target.from_url(pools.url), list(expected), ClosedLoop(16), limits, expected).run()
+    measured = Generator(Client(pools.url), list(expected), ClosedLoop(16), limits, expected).run()
 
     assert (measured.statuses, measured.unexpected) == ({200: NUM_SENTENCES}, 0)
 
@@ -76,7 +76,7 @@ def test_a_killed_worker_of_either_pool_costs_no_answer(pools: RunningSystem, ex
             os.kill(kills[-1], signal.SIGKILL)
 
     limits = Limits(total=NUM_SENTENCES)
-    generator = Generator(Target.from_url(pools.url), list(expected), ClosedLoop(16), limits, expected)
+    generator = Generator(Client(pools.url), list(expected), ClosedLoop(16), limits, expected)
     measured = generator.run(kill_now_and_then)
 
     assert len(set(kills)) == NUM_KILLS

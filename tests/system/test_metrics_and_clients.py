@@ -17,7 +17,7 @@ from ops.drills.system import Shape, System, running
 from ops.drills.workers import SlowShape
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.load.connection import Target
+from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements
 from ops.load.server_timing import breakdown
@@ -112,13 +112,13 @@ def outcome() -> Iterator[Outcome]:
     shape = Shape(num_apis=2, worker_command=SHAPE.command)
     sentences = [text for text in prompts.load(None, 0) if len([*find_sentences(text)]) == 1]
     with running(shape) as system:
-        target = Target.from_url(system.urls[0])
-        peak = Generator(target, sentences, ClosedLoop(64), Limits(duration_s=WARM_UP_S), None).run()
+        client = Client(system.urls[0])
+        peak = Generator(client, sentences, ClosedLoop(64), Limits(duration_s=WARM_UP_S)).run()
         rate_per_s = 0.5 * peak.statuses[200] / peak.elapsed_s
         before = _once_reported(system)
         with Scraper(system.urls) as scraper:
             arrivals = AsSent(rate_per_s, 1, 512)
-            client = Generator(target, sentences, arrivals, Limits(duration_s=LOAD_S), None).run()
+            client = Generator(client, sentences, arrivals, Limits(duration_s=LOAD_S)).run()
         yield Outcome(client, before, _once_reported(system), scraper)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ops.load import report
-from ops.load.connection import Reply
+from ops.load.client import Reply
 from ops.load.measurements import Measurements
 from ops.load.server_timing import breakdown
 
@@ -31,7 +31,7 @@ def test_a_server_that_does_not_tell_has_no_breakdown(headers: list[bytes]):
 def test_the_table_shows_it_with_what_is_neither_queue_nor_model():
     measurements = Measurements()
     for _ in range(3):
-        measurements.add_answer(Reply(200, b"{}", header(1, 2, 3, 8)), 0.010)
+        measurements.add_answer(Reply(200, b"{}", {b"server-timing": header(1, 2, 3, 8)}), 0.010)
     measurements.add_answer(Reply(503, b"{}"), 0.001)
 
     text = report.table(measurements.summary(None))
