@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 
 import psutil
 
-from ops.bench import slices
+from ops.bench.system import ROLES, cpu_us
 from ops.load import prompts
 from ops.load.arrivals import Limits, OpenLoop
-from ops.load.connection import Target
+from ops.load.client import Client
 from ops.load.generator import Generator
 from tests.running_system import RunningSystem
 
@@ -54,14 +54,14 @@ def viewer(url: str) -> Iterator[None]:
 
 def spent(system: RunningSystem, rate: float, seed: int) -> tuple[Counter[str], float]:
     """CPU of the system's processes by role, in percent of a core; and seconds that were stolen."""
-    target = Target.from_url(f"http://127.0.0.1:{urlsplit(system.url).port}")
-    stolen_s, before, began_s = psutil.cpu_times().steal, slices.cpu_us(system.process.pid), time.monotonic()
+    client = Client(f"http://127.0.0.1:{urlsplit(system.url).port}")
+    stolen_s, before, began_s = psutil.cpu_times().steal, cpu_us(system.process.pid), time.monotonic()
     if rate:
-        Generator(target, prompts.load(None, 0), OpenLoop(rate, seed, 256), Limits(duration_s=SPAN_S), None).run()
+        Generator(client, prompts.load(None, 0), OpenLoop(rate, seed, 256), Limits(duration_s=SPAN_S)).run()
     else:
         time.sleep(SPAN_S)
-    after, lasted_s = slices.cpu_us(system.process.pid), time.monotonic() - began_s
-    used = {role: (after[role] - before[role]) / lasted_s / PERCENT for role in slices.ROLES}
+    after, lasted_s = cpu_us(system.process.pid), time.monotonic() - began_s
+    used = {role: (after[role] - before[role]) / lasted_s / PERCENT for role in ROLES}
     return Counter(used), psutil.cpu_times().steal - stolen_s
 
 
@@ -76,7 +76,7 @@ def pairs(system: RunningSystem, rate: float, number: int) -> Iterator[tuple[dic
             else:
                 found[False] = spent(system, rate, seed)
         (there, stolen), (bare, stolen_bare) = found[True], found[False]
-        yield {role: there[role] - bare[role] for role in slices.ROLES}, sum(bare.values()), stolen + stolen_bare
+        yield {role: there[role] - bare[role] for role in ROLES}, sum(bare.values()), stolen + stolen_bare
 
 
 def main(rate: float = 200.0, number: float = 14, times: float = 1) -> None:
@@ -87,7 +87,7 @@ def main(rate: float = 200.0, number: float = 14, times: float = 1) -> None:
     calm = found[: -(-2 * len(found) // 3)]
     for name, some in (("all", found), ("calm", calm)):
         more = [sum(pair[0].values()) / times for pair in some]
-        roles = {role: round(statistics.mean(pair[0][role] for pair in some) / times, 2) for role in slices.ROLES}
+        roles = {role: round(statistics.mean(pair[0][role] for pair in some) / times, 2) for role in ROLES}
         bare, error = statistics.mean(pair[1] for pair in some), statistics.stdev(more) / len(more) ** 0.5
         costs = f"{statistics.mean(more):+.2f} (standard error {error:.2f}, median {statistics.median(more):+.2f})"
         print(f"{name} {len(some)} pairs at {rate:g}/s: {bare:.1f} % of a core without; a viewer {costs}, {roles}")

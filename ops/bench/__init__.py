@@ -2,12 +2,10 @@
 
 | concern | module |
 |---|---|
-| a server for one measurement | system |
+| a server for one measurement, and the CPU time of its processes | system |
 | what every experiment has: rows, rounds, files | experiment, manifest |
-| the experiments | static_sweep, modes, concurrency, occupancy; slots has a command of its own |
-| servers side by side, in slices | slices |
+| the experiments | static_sweep, modes, concurrency, occupancy, engine |
 | other servers around the same corrector | peers, peer_servers |
-| CPU time of a request by stage | profile, stages, sampler/sitecustomize (runs in the measured processes) |
 | figures | figures (what they share), static_figures, occupancy_figure |
 | options | command |
 """

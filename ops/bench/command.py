@@ -15,25 +15,14 @@ from typing import Any
 
 import click
 
-from ops.bench import (
-    concurrency,
-    engine,
-    handoff,
-    modes,
-    occupancy,
-    peers,
-    profile,
-    slots,
-    static_sweep,
-)
+from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
 from ops.bench.manifest import write_manifest
 from ops.options import option
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
-    "peers": peers, "profile": profile, "engine": engine, "slots": slots,
-    "handoff": handoff,
+    "peers": peers, "engine": engine,
 }  # fmt: skip
 ALL = ("static-sweep", "modes", "concurrency", "occupancy")  # the others do not compare modes
 _QUICK = 0.1
@@ -48,8 +37,6 @@ _QUICK = 0.1
 @option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True)
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
-@option("--against", multiple=True, metavar="NAME=DIR[,VARIABLE=VALUE...]",
-        help="For peers and profile: also measure this checkout, with its own .venv and these settings.")  # fmt: skip
 @option("--sentences", type=click.Path(exists=True, dir_okay=False))
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
@@ -63,13 +50,10 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     occupancy      what every slot of the batch does in every iteration; needs no server
     all            these four, one after the other
     peers          compares with Mosec and LitServe around the same corrector, and kills each under load
-    profile        CPU time of a request by stage
     engine         throughput of the engine alone, without HTTP and queue; needs no server
-    slots          the capacity of one worker, found three ways
-    handoff        what a prefill pool costs, and what it saves, by width and length; needs no server
 
     \b
-    --concurrency and --total are for static-sweep and modes, --sentences is for peers, profile and engine.
+    --concurrency and --total are for static-sweep and modes, --sentences is for peers and engine.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.load.arrivals import Limits
+from ops.tables import table
 
 CSV = "concurrency.csv"
 PLANNED = ("num_runs", "scale")  # what of the plan it goes by
+MODES = ("threaded", "continuous")
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 STEADY_CLIENTS = 8
 _SECONDS = 4.0
@@ -22,7 +24,7 @@ _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "not_ok")
 
 def measure(plan: Plan) -> list[Row]:
     """Each number of clients for some seconds, and eight of them for a minute."""
-    cases = [Case(mode, ("--mode", mode), {"mode": mode}) for mode in ("threaded", "continuous")]
+    cases = [Case(mode, ("--mode", mode), {"mode": mode}) for mode in MODES]
     rows: list[Row] = []
     for run, case in rounds(cases, plan.num_runs, "concurrency"):
         loads = [Load("series", Limits(duration_s=_SECONDS * plan.scale), clients) for clients in CLIENTS]
@@ -38,26 +40,18 @@ def _with_clients(rows: object, clients: object) -> list[Row]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    lines = ["  clients   " + "".join(f"{mode:>34}" for mode in ("threaded", "continuous"))]
-    series = {mode: _points(rows, mode) for mode in ("threaded", "continuous")}
-    for clients in series["threaded"]:
-        cells = (
-            f"{points[clients]['throughput_per_s']:,.0f}/s, p50 {points[clients]['p50_ms']:.1f} ms"
-            for points in series.values()
-        )
-        lines.append(f"  {clients:>7.0f}   " + "".join(f"{cell:>34}" for cell in cells))
-    for row in rows:
-        if row["load"] != "series":
-            lines.append(
-                f"  {row['mode']}, {row['load']}, {row['clients']:.0f} clients: "
-                f"{row['throughput_per_s']:,.0f} corrections/s, p50 {row['p50_ms']:.1f}, "
-                f"p95 {row['p95_ms']:.1f} ms, {row['not_ok']:.0f} errors"
-            )
-    return lines
+    cells = [
+        (mode, load, round(clients), round(point["throughput_per_s"]), f"{point['p50_ms']:.1f}",
+         f"{point['p95_ms']:.1f}", round(point["not_ok"]))
+        for load in dict.fromkeys(row["load"] for row in rows)
+        for mode in MODES
+        for clients, point in _points(rows, mode, load).items()
+    ]  # fmt: skip
+    return [table(("mode", "load", ">clients", ">corrections/s", ">p50 ms", ">p95 ms", ">not answered"), cells)]
 
 
-def _points(rows: list[Row], mode: str) -> dict[float, dict[str, float]]:
-    return medians([row for row in rows if row["mode"] == mode and row["load"] == "series"], "clients", _COLUMNS)
+def _points(rows: list[Row], mode: str, load: str = "series") -> dict[float, dict[str, float]]:
+    return medians([row for row in rows if row["mode"] == mode and row["load"] == load], "clients", _COLUMNS)
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

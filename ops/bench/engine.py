@@ -22,6 +22,7 @@ from tqdm import tqdm
 from api.grammar.pipeline import TextPipeline
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
+from ops.tables import table
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
 from worker.engine import new_engine
@@ -64,11 +65,12 @@ def _measure(work: Work, num_runs: int, bar: tqdm) -> list[Row]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    return [
-        f"  {row['work']:24} {row['slots']:4.0f} slots  {1e6 / row['us']:6,.0f} corrections/s  {row['us']:6,.0f} us  "
-        f"{row['mflop']:5.1f} MFLOP each  {row['mflop'] / row['us'] * 1e3 / row['matrix_gflop_per_s']:4.0%} arithmetic"
+    cells = [
+        (row["work"], round(row["slots"]), round(1e6 / row["us"]), round(row["us"]), f"{row['mflop']:.1f}",
+         f"{row['mflop'] / row['us'] * 1e3 / row['matrix_gflop_per_s']:.0%}")
         for row in rows
-    ]
+    ]  # fmt: skip
+    return [table(("work", ">slots", ">corrections/s", ">us", ">MFLOP each", ">arithmetic"), cells)]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

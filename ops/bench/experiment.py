@@ -14,7 +14,7 @@ from tqdm import tqdm
 from ops.bench.system import serving
 from ops.load import prompts
 from ops.load.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
-from ops.load.connection import Target
+from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements
 
@@ -24,7 +24,7 @@ QUANTILES = tuple(f"q{percent}" for percent in range(101))  # latencies in ms: w
 LOAD_COLUMNS = (
     "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
 )  # fmt: skip
-# Of the worker, warm-up included. A mode without one does not count; a worker that was killed could not tell.
+# Of the worker, warm-up included. A mode without one does not count, nor does a worker that was killed.
 COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "mean_prompt_tokens")
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
@@ -61,7 +61,6 @@ class Plan:
     concurrency: int = 50
     total: int = 500
     scale: float = 1.0  # of durations; for a quick look
-    against: tuple[str, ...] = ()  # NAME=DIR[,VARIABLE=VALUE...]
     sentences: str | None = None  # a file of them
 
 
@@ -70,11 +69,11 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iter
     sentences = prompts.load(None, seed + run)
     rows = []
     with serving(case.options) as system:
-        target = Target.from_url(system.url)
+        client = Client(system.url)
         warm_up = ClosedLoop(loads[0].concurrency or _WARM_UP_CLIENTS)
-        Generator(target, sentences, warm_up, Limits(total=_WARM_UP_REQUESTS), None).run()
+        Generator(client, sentences, warm_up, Limits(total=_WARM_UP_REQUESTS)).run()
         for load in loads:
-            measured = Generator(target, sentences, load.arrivals(seed + run), load.limits, None).run()
+            measured = Generator(client, sentences, load.arrivals(seed + run), load.limits).run()
             rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
     counters = system.counters if len(loads) == 1 else {}  # of several loads nobody could say whose they are
     for row in rows:

@@ -9,6 +9,7 @@ from pathlib import Path
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.bench.static_sweep import static_case
 from ops.load.arrivals import Limits
+from ops.tables import table
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import MODES
 
@@ -56,15 +57,15 @@ def measure(plan: Plan, static: tuple[int, float] = DEFAULT_STATIC) -> list[Row]
 
 
 def summary(rows: list[Row]) -> list[str]:
-    lines = []
-    for load in dict.fromkeys(row["load"] for row in rows):
-        lines.append(f"  {load}")
-        for setting, point in medians([row for row in rows if row["load"] == load], "setting", _COLUMNS).items():
-            lines.append(
-                f"    {setting:<20} {point['throughput_per_s']:>8,.0f} corrections/s, p50 {point['p50_ms']:>7.1f}, "
-                f"p95 {point['p95_ms']:>7.1f}, p99 {point['p99_ms']:>7.1f} ms, {point['not_ok']:.0f} not answered"
-            )
-    return lines
+    cells = [
+        (load, setting, round(rate), *(f"{ms:.1f}" for ms in times_ms), round(not_ok))
+        for load in dict.fromkeys(row["load"] for row in rows)
+        for setting, (rate, *times_ms, not_ok) in (
+            (setting, point.values())
+            for setting, point in medians([row for row in rows if row["load"] == load], "setting", _COLUMNS).items()
+        )
+    ]
+    return [table(("load", "mode", ">corrections/s", ">p50 ms", ">p95 ms", ">p99 ms", ">not answered"), cells)]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

@@ -1,7 +1,7 @@
 """`occupancy`: what each place of the batch does in each iteration, fixed against continuous batching.
 
 The same requests for all, all waiting from the start, with the outputs that the model really gives them; the policies
-that serve are driven iteration by iteration. No clock and no server, so the result is the same on every machine.
+that serve run on the virtual clock of `miniserve plan`, so the result is the same on every machine.
 """
 
 from __future__ import annotations
@@ -12,9 +12,13 @@ from pathlib import Path
 
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
+from ops.plan.clock import VirtualClock
+from ops.plan.costs import ForwardCost, StageCost
 from ops.plan.mix import SizedRequest, sized_texts
-from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, Delivery
+from ops.plan.worker import Job, SimulatedWorker, WorkerModel
+from ops.tables import table
+from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
+from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 
@@ -23,7 +27,6 @@ PLANNED = ()  # what of the plan it goes by
 SLOTS = 16
 _NUM_REQUESTS = 600
 _DRAWN_ITERATIONS = 80
-_WORD = EOS_ID + 1  # any token that is not <eos>
 _LABELS = {
     "fixed length": f"fixed length: every member decodes {MAX_OUTPUT_TOKENS} tokens",
     "static": "static: the batch is fixed until its longest member ends",
@@ -65,23 +68,28 @@ def sized_requests(sentences: Sequence[str]) -> list[SizedRequest]:
 def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> tuple[list[Row], int]:
     """What each place does in each iteration while requests wait (token, waste, idle); most tokens reserved."""
     lengths = {request.request_id: length for request, length in requests}
-    for request, _ in requests:
-        policy.submit(Delivery(request, attempt=1, waited_s=0.0), now=0.0)
-    rows, iteration, peak_tokens = [], 0, 0
-    while policy.waiting:
-        plan = policy.plan(now=float(iteration))
-        peak_tokens = max(peak_tokens, policy.reserved_tokens)
-        doing = {}
+    rows: list[Row] = []
+    peaks = [0]
+
+    def note(plan: StepPlan) -> None:
+        if not policy.waiting and not plan.prefills:  # none waited
+            return
+        peaks.append(policy.reserved_tokens)
+        iteration, doing = len(peaks) - 2, {}
         for sequence in plan:
-            num_done, wanted = len(sequence.output_ids), lengths[sequence.request_id]
-            doing[sequence.slot] = ("token" if num_done < wanted else "waste", int(sequence.request_id))
+            is_wanted = len(sequence.output_ids) < lengths[sequence.request_id]
+            doing[sequence.slot] = ("token" if is_wanted else "waste", int(sequence.request_id))
         for slot in range(policy.limits.max_slots):
             state, request_number = doing.get(slot, ("idle", ""))
             rows.append({"iteration": iteration, "slot": slot, "state": state, "number": request_number})
-        tokens = [EOS_ID if len(s.output_ids) + 1 >= lengths[s.request_id] else _WORD for s in plan]
-        policy.commit(plan, tokens, now=float(iteration))
-        iteration += 1
-    return rows, peak_tokens
+
+    clock, second = VirtualClock(), ForwardCost(1.0, 0.0, 0.0, 0.0, 0.0)
+    model = WorkerModel(second, StageCost(0.0, 0.0, 0.0), 0.0, note=note)
+    worker = SimulatedWorker(clock, policy, model, claim=lambda _: None, finish=lambda _: None)
+    worker.deliver([Job(request, length, 0.0, None) for request, length in requests])
+    while clock.step():
+        pass
+    return rows, max(peaks)
 
 
 def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -99,15 +107,14 @@ def num_iterations(rows: Sequence[Row], policy: str) -> int:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    facts = {(row["policy"], row["state"]): row["number"] for row in rows if row["slot"] == ""}
-    lines = [f"  {SLOTS} places, the sentences of {_NUM_REQUESTS} requests, all waiting from the start"]
-    for policy, share in shares(rows).items():
-        lines.append(
-            f"  {policy:<14} {num_iterations(rows, policy):>6.0f} iterations; slot-steps idle {share['idle']:.1%}, "
-            f"wasted {share['waste']:.1%}; with places in plenty at most {facts[policy, 'places']:.0f} at once, "
-            f"{facts[policy, 'peak tokens']:,.0f} of {facts[policy, 'budget']:,.0f} tokens"
-        )
-    return lines
+    facts = {(row["policy"], row["state"]): round(row["number"]) for row in rows if row["slot"] == ""}
+    cells = [
+        (policy, round(num_iterations(rows, policy)), f"{share['idle']:.1%}", f"{share['waste']:.1%}",
+         *(facts[policy, fact] for fact in ("places", "peak tokens", "budget")))
+        for policy, share in shares(rows).items()
+    ]  # fmt: skip
+    headings = ("policy", ">iterations", ">idle", ">wasted", ">at once, places in plenty", ">tokens then", ">of")
+    return [f"{SLOTS} places, {_NUM_REQUESTS} requests, all waiting from the start", table(headings, cells)]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

@@ -1,64 +1,116 @@
 """`peers`: other servers around the same corrector, all up at once, loaded in turn by one client; then each is killed.
 
-Mosec and LitServe live in an environment of their own, .venv-peers, which the first run makes.
+Mosec and LitServe live in an environment of their own, .venv-peers beside the sources, which the first run makes.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
+import psutil
 
-from ops.bench import slices
-from ops.bench.experiment import Plan, Row, as_columns, medians
-from ops.bench.slices import Running, Server
+from ops.bench.experiment import Plan, Row, as_columns, medians, rounds
+from ops.bench.system import cpu_us, own_cpu_us, role, tree
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.client import Client, fetch
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements
+from ops.run import processes
+from ops.run.embedded_redis import free_port
+from ops.tables import table
 from worker.model.blas import THREAD_VARIABLES
 
 CSV = "peers.csv"
-PLANNED = ("num_runs", "scale", "against", "sentences")  # what of the plan it goes by
+PLANNED = ("num_runs", "scale", "sentences")  # what of the plan it goes by
 CLIENTS = (64, 1)
+_WARM_UP_S = 2.0
 _SLICE_S = 4.0
+_PAUSE_S = 0.5  # between slices, so that what is left of one is not counted in the next
 _KILL_AT_S, _END_S = 3.0, 12.0
 _PEERS = (("mosec", 1, "/inference"), ("mosec", 2, "/inference"), ("litserve", 1, "/predict"))
 _ROOT = Path(__file__).parents[2]
-_PYTHON = _ROOT / ".venv-peers" / "bin" / "python"
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "cpu_us", "not_ok")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """One way to serve; the command takes the port as its last argument."""
+
+    label: str
+    command: Sequence[str]
+    path: str = "/correct"
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that answers."""
+
+    server: Server
+    port: int
+    pid: int
+
+    @property
+    def label(self) -> str:
+        return self.server.label
+
+    def client(self) -> Client:
+        return Client(f"http://127.0.0.1:{self.port}")
+
+    def load(self, sentences: Sequence[str], clients: int, seconds: float) -> Generator:
+        generator = Generator(self.client(), sentences, ClosedLoop(clients), Limits(duration_s=seconds))
+        generator.path = self.server.path
+        return generator
+
+    def answers(self) -> bool:
+        """Whether it corrects a sentence within ten seconds."""
+        body = json.dumps({"sentence": "He goed to school."}).encode()
+        with suppress(OSError):
+            return fetch(self.client(), "POST", self.server.path, body, patience_s=10.0).status == 200
+        return False
 
 
 def measure(plan: Plan) -> Iterator[Row]:
     """In each round a slice of every server, with 64 clients and with one; then each server is killed in two ways."""
     sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)
-    servers = [*slices.checkouts(plan.against), *_peers()]
+    servers = [Server("miniserve", [*processes.miniserve_command("up"), "--port"]), *_peers()]
     columns: Row = {}
-    with slices.all_up(servers, sentences) as running:
+    with ExitStack() as stack:
+        running = [stack.enter_context(_warm(server, sentences)) for server in servers]
         for clients in CLIENTS:
-            for run, one in slices.in_turn(running, plan.num_runs, f"peers, {clients} clients"):
-                row = slices.put_load_on(one, sentences, clients, _SLICE_S * plan.scale)
-                row = {"run": run, "killed": "", "failed": 0, "refused": 0, "serves_again": "", **row}
+            for run, one in rounds(running, plan.num_runs, f"peers, {clients} clients"):
+                row = {"run": run, "killed": "", "failed": 0, "refused": 0, "serves_again": ""}
+                row |= _slice(one, sentences, clients, _SLICE_S * plan.scale)
                 columns = dict.fromkeys(row, 0)
                 yield row
     for server in servers:
         for victim in _VICTIMS:
-            with slices.all_up([server], sentences) as (one,):
+            with _warm(server, sentences) as one:
                 yield columns | _killed(one, victim, sentences)
 
 
 def _peers() -> list[Server]:
-    if not _PYTHON.exists():
-        click.echo(f"making {_PYTHON.parents[1]} ...")
-        subprocess.run([sys.executable, "-m", "venv", _PYTHON.parents[1]], check=True)
+    if not (_ROOT / "pyproject.toml").exists():
+        raise click.ClickException("bench peers installs the sources beside the other servers: run it in a checkout")
+    python = _ROOT / ".venv-peers" / "bin" / "python"
+    if not python.exists():
+        click.echo(f"making {python.parents[1]} ...")
+        subprocess.run([sys.executable, "-m", "venv", python.parents[1]], check=True)
     # Each time, because a first run may have been interrupted; seconds where nothing is missing.
-    subprocess.run([_PYTHON, "-m", "pip", "install", "--quiet", "--editable", ".[peers]"], cwd=_ROOT, check=True)
-    command = [str(_PYTHON), "-m", "ops.bench.peer_servers"]
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", ".[peers]"], cwd=_ROOT, check=True)
+    command = [str(python), "-m", "ops.bench.peer_servers"]
     env = dict.fromkeys(THREAD_VARIABLES, "1")  # as in our own workers
     return [
         Server(f"{name}, {workers} worker{'s' * (workers > 1)}", [*command, name, str(workers)], path, env)
@@ -66,59 +118,84 @@ def _peers() -> list[Server]:
     ]
 
 
+@contextmanager
+def _warm(server: Server, sentences: Sequence[str]) -> Iterator[Running]:
+    """Raises RuntimeError where it does not start."""
+    one = Running(server, free_port(), 0)
+    command, env = [*server.command, str(one.port)], processes.environment(server.env)
+    with processes.running(command, env, lambda: None if one.answers() else "no answer") as (process, _):
+        one = Running(server, one.port, process.pid)
+        one.load(sentences, 32, _WARM_UP_S).run()
+        yield one
+
+
+def _slice(one: Running, sentences: Sequence[str], clients: int, seconds: float) -> Row:
+    """What was answered in some seconds, and the CPU time of an answer over all processes."""
+    time.sleep(_PAUSE_S)
+    before = cpu_us(one.pid).total()
+    measured = one.load(sentences, clients, seconds).run()
+    spent_us = (cpu_us(one.pid).total() - before) / max(1, measured.statuses[200])
+    return {"server": one.label, "clients": clients, "cpu_us": spent_us, **as_columns(measured)}
+
+
 def _killed(one: Running, victim: str, sentences: Sequence[str]) -> Row:
     """What becomes of requests when a process gets SIGKILL while they are on their way."""
-    generator = Generator(one.target, sentences, ClosedLoop(CLIENTS[0]), Limits(duration_s=_END_S), None)
     pids = [_VICTIMS[victim](one)]
 
     def look(measured: Measurements) -> None:
         if measured.elapsed_s > _KILL_AT_S and pids:
             os.kill(pids.pop(), signal.SIGKILL)
 
-    measured = generator.run(look)
+    measured = one.load(sentences, CLIENTS[0], _END_S).run(look)
     refused = measured.failures["connection refused"]
     failed = measured.num_over - measured.statuses[200] - refused
-    again = "yes" if slices.answers(one.target.port, one.server.path) else "no"
-    about = {"server": one.server.name, "killed": victim, "failed": failed, "refused": refused, "serves_again": again}
+    again = "yes" if one.answers() else "no"
+    about = {"server": one.label, "killed": victim, "failed": failed, "refused": refused, "serves_again": again}
     return {**about, **as_columns(measured)}
 
 
 def _worker(one: Running) -> int:
     """The process that computes: ours by its name, another's by the CPU time that it has used."""
-    processes = slices.tree(one.pid)
-    workers = (process for process in processes if slices.role(process) == "worker")
-    return next(workers, max(processes, key=slices.own_cpu_us)).pid
+    found = tree(one.pid)
+    workers = (process for process in found if role(process) == "worker")
+    return next(workers, max(found, key=own_cpu_us)).pid
 
 
-def _front(one: Running) -> int:
-    return slices.holder(one.pid, one.target.port)
+def holder(pid: int, port: int) -> int:
+    """The process of the tree that accepts connections of clients."""
+    with socket.create_connection(("127.0.0.1", port)):
+        time.sleep(_PAUSE_S)
+        return max(tree(pid), key=lambda one: _num_accepted(one, port)).pid
 
 
-_VICTIMS = {"worker": _worker, "the process with the connections": _front}
+def _num_accepted(process: psutil.Process, port: int) -> int:
+    with suppress(psutil.Error):
+        found = process.net_connections("tcp4")
+        return sum(one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED for one in found)
+    return 0
+
+
+_VICTIMS = {"worker": _worker, "the process with the connections": lambda one: holder(one.pid, one.port)}
 
 
 def summary(rows: list[Row]) -> list[str]:
-    """Two tables in Markdown."""
-    lines = ["", "| | clients | corrections/s | p50 ms | p95 ms | CPU ms a request | not answered |", "|---" * 7 + "|"]
-    for clients in CLIENTS:
-        for name, point in _points(rows, clients).items():
-            rate, p50, p95, cpu_us, not_ok = point.values()
-            lines.append(
-                f"| {name} | {clients} | {rate:,.0f} | {p50:.1f} | {p95:.1f} | {cpu_us / 1000:.2f} | {not_ok:.0f} |"
-            )
-    lines += ["", "| | killed | answered | failed | refused | longest answer, ms | serves again |"]
-    lines.append("|---" * 7 + "|")
-    for row in rows:
-        if row["killed"]:
-            counts = [row["requests"] - row["not_ok"], row["failed"], row["refused"], row["max_ms"]]
-            cells = [row["server"], row["killed"], *(f"{count:,.0f}" for count in counts), row["serves_again"]]
-            lines.append(f"| {' | '.join(cells)} |")
-    return lines
+    cells = [
+        (name, clients, round(rate), f"{p50:.1f}", f"{p95:.1f}", f"{spent_us / 1000:.2f}", round(not_ok))
+        for clients in CLIENTS
+        for name, (rate, p50, p95, spent_us, not_ok) in _points(rows, clients).items()
+    ]
+    headings = ("server", ">clients", ">corrections/s", ">p50 ms", ">p95 ms", ">CPU ms a request", ">not answered")
+    lost = [
+        (row["server"], row["killed"], *(round(count) for count in (row["requests"] - row["not_ok"], row["failed"],
+         row["refused"], row["max_ms"])), row["serves_again"]) for row in rows if row["killed"]
+    ]  # fmt: skip
+    kills = ("server", "killed", ">answered", ">failed", ">refused", ">longest answer, ms", "serves again")
+    return [table(headings, cells), "", table(kills, lost)]
 
 
-def _points(rows: list[Row], clients: int) -> dict[str, dict[str, float]]:
-    names = dict.fromkeys(row["server"] for row in rows)
-    return medians([row for name in names for row in slices.calm(rows, name, clients)], "server", _COLUMNS)
+def _points(rows: list[Row], clients: int) -> dict[str, list[float]]:
+    measured = [row for row in rows if row["clients"] == clients and not row["killed"]]
+    return {name: list(point.values()) for name, point in medians(measured, "server", _COLUMNS).items()}
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
@@ -128,8 +205,8 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
     names = [name.replace(", ", "\n") for name in points]
     colours = [COLOURS["other" if "worker" in name else "continuous"] for name in points]
     with figure(path, f"The same corrector behind other servers, {CLIENTS[0]} clients") as axes:
-        bars = axes.bar(names, [point["throughput_per_s"] for point in points.values()], color=colours)
-        labels = [f"{point['throughput_per_s']:,.0f}\np95 {point['p95_ms']:.0f} ms" for point in points.values()]
+        bars = axes.bar(names, [rate for rate, *_ in points.values()], color=colours)
+        labels = [f"{rate:,.0f}\np95 {p95:.0f} ms" for rate, _, p95, *_ in points.values()]
         axes.bar_label(bars, labels, padding=2, fontsize=8)
         axes.set(ylabel="corrections per second")
         axes.margins(y=0.2)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
 from ops.load.arrivals import Limits
+from ops.tables import table
 
 CSV = "batch_sweep.csv"
 PLANNED = ("num_runs", "concurrency", "total")  # what of the plan it goes by
@@ -16,12 +17,8 @@ _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_b
 
 def static_case(max_batch: int, max_wait_ms: float) -> Case:
     options = ("--mode", "static", "--max-batch", str(max_batch), "--max-wait-ms", f"{max_wait_ms:g}")
-    columns = {
-        "mode": "static",
-        "setting": f"{max_batch}, {max_wait_ms:g}",
-        "max_batch": max_batch,
-        "max_wait_ms": max_wait_ms,
-    }
+    columns = {"mode": "static", "setting": f"{max_batch}, {max_wait_ms:g}"}
+    columns |= {"max_batch": max_batch, "max_wait_ms": max_wait_ms}
     return Case(f"static {max_batch}, {max_wait_ms:g} ms", options, columns)
 
 
@@ -56,12 +53,9 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 def summary(rows: list[Row]) -> list[str]:
     points = medians(rows, "setting", _COLUMNS)
     base = points["unbatched"]["throughput_per_s"]
-    lines = ["  max_batch, max_wait_ms   corrections/s        p50 ms   p95 ms   sequences a batch"]
-    for setting, point in points.items():
-        times = f"({point['throughput_per_s'] / base:.2f} x)"
-        size = "alone" if setting == "unbatched" else f"{point['mean_prefill_batch']:.1f}"
-        lines.append(
-            f"  {setting:<22} {point['throughput_per_s']:>9,.0f} {times:>11} {point['p50_ms']:>9.1f} "
-            f"{point['p95_ms']:>8.1f} {size:>12}"
-        )
-    return lines
+    cells = [
+        (setting, round(rate), f"{rate / base:.2f}", f"{p50:.1f}", f"{p95:.1f}", f"{size:.1f}")
+        for setting, (rate, p50, p95, size, _) in ((setting, point.values()) for setting, point in points.items())
+    ]
+    headings = ("max_batch, max_wait_ms", ">corrections/s", ">x", ">p50 ms", ">p95 ms", ">sequences a batch")
+    return [table(headings, cells)]

@@ -5,36 +5,31 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import psutil
 from redis import Redis
 
-from ops.bench import handoff, slices
-from ops.bench.system import System, serving
-from ops.load.arrivals import Arrivals, ClosedLoop, Limits
-from ops.load.clients import Request
-from ops.load.connection import Reply, Target
+from ops.bench.system import ROLES, System, cpu_us, serving, tree
+from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.client import Client
 from ops.load.generator import Generator
-from ops.plan.costs import HandoffCost, PartCost
 from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.mix import sized_texts
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
 from scheduler.observations import Observations
-from scheduler.settings import Settings
+from scheduler.settings import Settings, variable
 from worker.engine import Engine, new_engine
 from worker.model.weights import load_weights
 from worker.queue.redis_observer import SystemReader
 from worker.queue.redis_py import connect
 
 SLOTS = (1, 4, 16, 64)
-_HANDOFF_TOKENS, _HANDOFF_REPEATS = (16, 128), 50
 _REPORTED_S = 0.6  # until the processes have reported what they counted
 _IDLE_S = 2.0
-_LEAD = 0.2  # of a load's time, in addition: it does not count
 QUIET_PERCENT = 6.0
 _QUIET_S, _QUIET_PATIENCE_S = 2.0, 60.0
 _WARM_UP_S = 1.5
@@ -79,19 +74,6 @@ def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random
         yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
 
 
-def measure_handoff() -> HandoffCost:
-    """Packing, storing and loading what was read of a prompt, of two lengths."""
-    short, long = _HANDOFF_TOKENS
-    rows = handoff.rows_of(load_weights(), _HANDOFF_TOKENS, _HANDOFF_REPEATS)
-
-    def part(name: str) -> PartCost:
-        first, last = (row[name] / 1e6 for row in rows)
-        token_s = max(0.0, last - first) / (long - short)
-        return PartCost(max(0.0, first - token_s * short), token_s)
-
-    return HandoffCost(part("pack_us"), part("redis_us"), part("load_us"))
-
-
 @dataclass(frozen=True, slots=True)
 class LoadPlan:
     """One load of a calibration: clients in a closed loop."""
@@ -101,54 +83,20 @@ class LoadPlan:
     sentences: float  # of a text
 
 
-class SteadyLoad(Generator):
-    """Leaves out the latencies of the beginning: its requests make connections, and wait for each other's."""
-
-    def __init__(self, target: Target, texts: Sequence[str], arrivals: Arrivals, lead_s: float, seconds: float) -> None:
-        super().__init__(target, texts, arrivals, Limits(duration_s=lead_s + seconds), None)
-        self.num_answered = 0  # the beginning included
-        self._lead_s = lead_s
-
-    def _answered(self, request: Request, reply: Reply) -> None:
-        self.num_answered += 1
-        if request.due_s >= self._started_s + self._lead_s or reply.status != 200:
-            super()._answered(request, reply)
-
-    @property
-    def seconds(self) -> float:
-        """Without the beginning."""
-        return max(1e-9, self.measurements.elapsed_s - self._lead_s)
-
-
-class Machine:
-    """All cores, since now."""
-
-    def __init__(self) -> None:
-        self._begun_s, self._before = time.monotonic(), psutil.cpu_times()
-
-    def used_by_others(self, ours_s: float) -> float:
-        """Share of all cores that was used until now, without so many seconds."""
-        now, core_s = psutil.cpu_times(), (time.monotonic() - self._begun_s) * (psutil.cpu_count() or 1)
-        spans = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
-        total = sum(span for name, span in spans.items() if not name.startswith("guest"))
-        busy = 1 - (spans["idle"] + spans.get("iowait", 0.0)) / max(total, 1e-9)
-        return max(0.0, busy - ours_s / max(core_s, 1e-9))
-
-
-def wait_until_quiet() -> None:
-    """For a minute at most."""
+def wait_until_quiet() -> float:
+    """Wait for a minute at most; return how busy the cores are then, in percent."""
     end_s = time.monotonic() + _QUIET_PATIENCE_S
-    while psutil.cpu_percent(interval=_QUIET_S) > QUIET_PERCENT and time.monotonic() < end_s:
+    while (busy := psutil.cpu_percent(interval=_QUIET_S)) > QUIET_PERCENT and time.monotonic() < end_s:
         pass
+    return busy
 
 
 class MeasuredSystem:
     """A `miniserve up` of our own, and what its processes use."""
 
     def __init__(self, system: System) -> None:
-        self._pid = system.pid
-        self.target = Target.from_url(system.url)
-        url = slices.redis_url(system.pid)
+        self._pid, self._url = system.pid, system.url
+        url = _redis_url(system.pid)
         self._redis = Redis.from_url(url)
         self._reader = SystemReader(connect(url))
         self._idle: dict[str, float] = {}  # by process: share of a core
@@ -157,36 +105,34 @@ class MeasuredSystem:
 
     def warm_up(self, texts: Sequence[str], scale: float) -> None:
         """A load that does not count, then the time that the processes use without one."""
-        Generator(self.target, texts, ClosedLoop(_WARM_UP_CLIENTS), Limits(duration_s=_WARM_UP_S), None).run()
+        Generator(Client(self._url), texts, ClosedLoop(_WARM_UP_CLIENTS), Limits(duration_s=_WARM_UP_S)).run()
         time.sleep(_REPORTED_S)
-        begun_s, before = time.monotonic(), slices.cpu_us(self._pid)
+        begun_s, before = time.monotonic(), cpu_us(self._pid)
         time.sleep(_IDLE_S * scale)
-        after, seconds = slices.cpu_us(self._pid), time.monotonic() - begun_s
-        self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in slices.ROLES}
+        after, seconds = cpu_us(self._pid), time.monotonic() - begun_s
+        self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in ROLES}
         self._memory_bytes = self._redis.info("memory")["used_memory"]
 
     def measure(self, plan: LoadPlan, seconds: float) -> MeasuredLoad:
-        sums, commands, before = self._sums(), self._num_commands(), slices.cpu_us(self._pid)
-        own_s, machine = time.process_time(), Machine()
-        load = SteadyLoad(self.target, plan.texts, ClosedLoop(plan.clients), _LEAD * seconds, seconds)
+        sums, commands, before, own_s = self._sums(), self._num_commands(), cpu_us(self._pid), time.process_time()
+        load = Generator(Client(self._url), plan.texts, ClosedLoop(plan.clients), Limits(duration_s=seconds))
         measured = load.run()
-        own_s = time.process_time() - own_s
-        after, commands = slices.cpu_us(self._pid), self._num_commands() - commands
-        others = machine.used_by_others((after.total() - before.total()) / 1e6 + own_s)
+        own_s, after = time.process_time() - own_s, cpu_us(self._pid)
+        commands = self._num_commands() - commands
         if not measured.latencies_s:
             raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
-        number, elapsed_s = load.num_answered, measured.elapsed_s
+        number = measured.statuses[200]
         self._num_requests += number
         time.sleep(_REPORTED_S)
         spent_s = {
-            role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * elapsed_s) / number
-            for role in slices.ROLES
+            role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * measured.elapsed_s) / number
+            for role in ROLES
         }
         p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
         ran = {name: (value - sums.get(name, 0.0)) / number for name, value in self._sums().items()}
         return MeasuredLoad(
-            plan.clients, plan.sentences, number, len(measured.latencies_s) / load.seconds, p50_s, p95_s,
-            spent_s | {"client": own_s / number}, ran, commands / number, others,
+            plan.clients, plan.sentences, number, number / measured.elapsed_s, p50_s, p95_s,
+            spent_s | {"client": own_s / number}, ran, commands / number,
         )  # fmt: skip
 
     def kept_bytes(self) -> float:
@@ -205,10 +151,19 @@ class MeasuredSystem:
         self._redis.close()
 
 
+def _redis_url(pid: int) -> str:
+    """That the system's processes were given."""
+    for one in tree(pid):
+        with suppress(psutil.Error):
+            if url := one.environ().get(variable("redis_url")):
+                return url
+    raise RuntimeError(f"no process has {variable('redis_url')} in its environment")
+
+
 @contextmanager
-def measured_system(options: Sequence[str]) -> Iterator[MeasuredSystem]:
+def measured_system() -> Iterator[MeasuredSystem]:
     """Raises RuntimeError where it does not start."""
-    with serving(options) as system:
+    with serving(()) as system:
         measured = MeasuredSystem(system)
         try:
             yield measured
