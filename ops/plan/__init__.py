@@ -4,9 +4,9 @@
 |---|---|
 | what things cost: a checked file | costs |
 | time that passes only in the calculation, and cores that processes share | clock |
-| the whole system on it: clients, replicas, Redis, workers | service, worker |
-| what is asked for | mix, traffic |
+| the whole system on it: clients, replicas, Redis, a queue, workers | service, queue, worker |
+| what is asked for | mix; ops/load says when |
 | costs from measurements: least squares | fit |
 | measuring this machine: `miniserve calibrate` | measuring, calibrate |
-| the smallest system that keeps a goal: `miniserve plan` | sizing, report, figure, command |
+| the smallest system that keeps a goal: `miniserve plan` | sizing, report, command |
 """

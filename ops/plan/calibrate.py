@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,30 +13,21 @@ import click
 from tqdm import tqdm
 
 from ops.load import prompts
+from ops.load.arrivals import ClosedLoop
 from ops.options import option
 from ops.plan import costs, fit
-from ops.plan.costs import Calibration, HandoffCost, RedisUse, StageCost
+from ops.plan.costs import Calibration, RedisUse, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import (
-    QUIET_PERCENT,
-    SLOTS,
-    LoadPlan,
-    MeasuredSystem,
-    measure_handoff,
-    measure_iterations,
-    measured_system,
-    wait_until_quiet,
-)
+from ops.plan.measuring import QUIET_PERCENT, SLOTS, LoadPlan, measure_iterations, measured_system, wait_until_quiet
 from ops.plan.mix import Mix, mix_of
 from ops.plan.service import Deployment, Outcome, Service
-from ops.plan.traffic import Clients
 from ops.provenance import cpu_name, git_commit
+from ops.tables import table
 from scheduler.settings import Settings
 
 CLIENTS = (1, 8, 64)  # each with one sentence a request
 _MANY = len(CLIENTS) - 1  # the load with the most clients
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
-_NUM_STEPS = len(SLOTS) + len(CLIENTS) + 1  # of a measurement: slots of the engine, loads of the system
 _NUM_TEXTS = 400
 _ENGINE_S, _LOAD_S = 0.8, 2.5
 _ROUNDS = 4  # of stage costs and numbers of wakes, which depend on each other
@@ -52,61 +43,30 @@ class Measured:
     loads: Sequence[MeasuredLoad]
     mixes: Sequence[Mix]  # of each load
     kept_bytes: float
-    cores: int
-    handoff: HandoffCost
-
-
-@dataclass(frozen=True, slots=True)
-class LoadCheck:
-    """A load as it was measured, and as the calculation has it."""
-
-    measured: MeasuredLoad
-    computed: Outcome
-
-
-class Calibrator:
-    """The texts that are sent, and their sizes; each call of `measure` measures once."""
-
-    def __init__(self, seed: int) -> None:
-        self.sentences = prompts.load(None, seed)[:_NUM_TEXTS]
-        starts = range(0, _NUM_TEXTS, _TEXT_SENTENCES)
-        texts = [" ".join(self.sentences[at : at + _TEXT_SENTENCES]) for at in starts]
-        single, several = mix_of(self.sentences), mix_of(texts)
-        self._mixes = [*[single] * len(CLIENTS), several]
-        self._plans = [LoadPlan(clients, self.sentences, single.sentences_per_text) for clients in CLIENTS]
-        self._plans.append(LoadPlan(_TEXT_CLIENTS, texts, several.sentences_per_text))
-        self._handoff = measure_handoff()
-        self._seed = seed
-
-    def measure(self, system: MeasuredSystem, scale: float, note_step: Callable[[], object]) -> Measured:
-        """Some fifteen seconds times `scale`. `system` has warmed up."""
-        iterations: list[Iteration] = []
-        for some in measure_iterations(self.sentences, _ENGINE_S * scale, self._seed):
-            iterations += some
-            note_step()
-        loads = []
-        for plan in self._plans:
-            loads.append(system.measure(plan, _LOAD_S * scale))
-            note_step()
-        return Measured(iterations, loads, self._mixes, system.kept_bytes(), _num_cores(), self._handoff)
+    cores: float
 
 
 def measure(seed: int, scale: float) -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
-    with tqdm(total=_NUM_STEPS + 2, desc="calibrate", unit="step", leave=False) as bar:
-        bar.set_postfix_str("waits until nothing else runs")
-        wait_until_quiet()
-        bar.set_postfix_str("")
-        calibrator = Calibrator(seed)
-        with measured_system(()) as system:
+    sentences = prompts.load(None, seed)[:_NUM_TEXTS]
+    texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
+    single, several = mix_of(sentences), mix_of(texts)
+    plans = [LoadPlan(clients, sentences, single.sentences_per_text) for clients in CLIENTS]
+    plans.append(LoadPlan(_TEXT_CLIENTS, texts, several.sentences_per_text))
+    iterations: list[Iteration] = []
+    loads = []
+    with tqdm(total=len(SLOTS) + len(plans) + 1, desc="calibrate", unit="step", leave=False) as bar:
+        for some in measure_iterations(sentences, _ENGINE_S * scale, seed):
+            iterations += some
             bar.update()
-            system.warm_up(calibrator.sentences, scale)
+        with measured_system() as system:
+            system.warm_up(sentences, scale)
             bar.update()
-            return calibrator.measure(system, scale, bar.update)
-
-
-def _num_cores() -> int:
-    return len(os.sched_getaffinity(0))
+            for plan in plans:
+                loads.append(system.measure(plan, _LOAD_S * scale))
+                bar.update()
+            kept_bytes = system.kept_bytes()
+    return Measured(iterations, loads, [*[single] * len(CLIENTS), several], kept_bytes, len(os.sched_getaffinity(0)))
 
 
 def calibration_of(measured: Measured) -> Calibration:
@@ -120,7 +80,6 @@ def calibration_of(measured: Measured) -> Calibration:
         hop_s=0.0, behind=0.0,
         result_ttl_s=Settings().result_ttl_s,
         redis_use=RedisUse(measured.kept_bytes, loads[0].redis_commands, loads[_MANY].redis_commands),
-        handoff=measured.handoff,
     )  # fmt: skip
     for _ in range(_ROUNDS):
         outcomes = [_simulated(found, load, mix) for load, mix in zip(loads, measured.mixes, strict=True)]
@@ -143,7 +102,7 @@ def _cores(found: Calibration, measured: Measured) -> float:
 
 def _simulated(found: Calibration, load: MeasuredLoad, mix: Mix) -> Outcome:
     deployment = Deployment(cores=found.cores, has_clients=True)
-    return Service(deployment, found, mix).run(Clients(load.clients), _SIMULATED)
+    return Service(deployment, found, mix).run(ClosedLoop(load.clients), _SIMULATED)
 
 
 def _with_slack(found: Calibration, alone: MeasuredLoad, mix: Mix) -> Calibration:
@@ -163,47 +122,35 @@ def _alone_s(found: Calibration, alone: MeasuredLoad, mix: Mix) -> float:
     return 1 / _simulated(found, alone, mix).throughput_per_s
 
 
-def check(found: Calibration, measured: Measured) -> list[LoadCheck]:
-    """Each load that was measured, and as the calculation has it now."""
+def check(found: Calibration, measured: Measured) -> list[tuple[MeasuredLoad, Outcome]]:
+    """Each load as it was measured, and as the calculation has it now."""
     pairs = zip(measured.loads, measured.mixes, strict=True)
-    return [LoadCheck(load, _simulated(found, load, mix)) for load, mix in pairs]
+    return [(load, _simulated(found, load, mix)) for load, mix in pairs]
 
 
 def lines(found: Calibration, measured: Measured) -> list[str]:
-    """The costs for people, in microseconds."""
+    """The costs for people, in microseconds, and each load measured and computed."""
     forward, errors = found.forward, fit.relative_errors(found.forward, measured.iterations)
-    told = [
-        f"  {found.machine}: {found.cores:.2g} of {measured.cores} cores",
-        f"  iteration: {_us(forward.fixed_s)} + {_us(forward.prompt_s)} a prompt + "
-        f"{_us(forward.prompt_token_s)} a prompt token + {_us(forward.decode_s)} a decode step + "
-        f"{1e9 * forward.context_s:.0f} ns a cached token",
-        f"    {len(errors):,} iterations, half of them within {median(errors.tolist()):.0%}",
-        f"  worker: {_us(found.worker.wake_s)} an iteration, {_us(found.worker.sentence_s)} a sentence besides",
-        *(f"  {name}: {_stage_line(getattr(found, name))}" for name in fit.STAGES),
-        f"  way between processes: {_us(found.hop_s)}; {found.behind:.0%} of the work behind the message",
-        f"  other programs used up to {max(load.others for load in measured.loads):.0%} of the cores meanwhile",
-        f"  Redis: {found.redis_use.commands_alone:.0f} commands a request alone, {found.redis_use.commands_busy:.0f} "
+    us = {name: [f"{1e6 * cost:.1f}" for cost in (stage.wake_s, stage.request_s, stage.sentence_s)]
+          for name in ("worker", *fit.STAGES) for stage in [getattr(found, name)]}  # fmt: skip
+    loads = [
+        (load.clients, f"{load.sentences:.1f}", round(load.throughput_per_s), round(computed.throughput_per_s),
+         *(f"{1e3 * s:.2f}" for s in (load.p50_s, computed.quantile_s(0.5), load.p95_s, computed.quantile_s(0.95))))
+        for load, computed in check(found, measured)
+    ]  # fmt: skip
+    iteration = (forward.fixed_s, forward.prompt_s, forward.prompt_token_s, forward.decode_s, forward.context_s)
+    each = ("iteration", "prompt", "prompt token", "decode step", "cached token")
+    return [
+        f"{found.machine}: {found.cores:.2g} of {measured.cores} cores",
+        "; ".join(f"{name} {1e6 * cost:.2f} us" for name, cost in zip(each, iteration, strict=True)),
+        f"{len(errors):,} iterations, half of them within {median(errors.tolist()):.0%}",
+        table(("us", ">to wake up", ">a request", ">a sentence"), [(name, *cells) for name, cells in us.items()]),
+        f"between processes {1e6 * found.hop_s:.1f} us; {found.behind:.0%} of the work behind the message",
+        f"Redis: {found.redis_use.commands_alone:.0f} commands a request alone, {found.redis_use.commands_busy:.0f} "
         f"among many, {found.redis_use.kept_bytes:,.0f} bytes while its answer is kept",
-        "  clients  sentences   measured/s  computed/s   p50 ms  computed   p95 ms  computed",
-    ]
-    return [*told, *map(_check_line, check(found, measured))]
-
-
-def _check_line(one: LoadCheck) -> str:
-    load, computed = one.measured, one.computed
-    return (
-        f"  {load.clients:7} {load.sentences:10.1f} {load.throughput_per_s:12,.0f} {computed.throughput_per_s:11,.0f} "
-        f"{1e3 * load.p50_s:8.2f} {1e3 * computed.quantile_s(0.5):9.2f} {1e3 * load.p95_s:8.2f} "
-        f"{1e3 * computed.quantile_s(0.95):9.2f}"
-    )
-
-
-def _stage_line(stage: StageCost) -> str:
-    return f"{_us(stage.request_s)} a request, {_us(stage.sentence_s)} a sentence, {_us(stage.wake_s)} to wake up"
-
-
-def _us(seconds: float) -> str:
-    return f"{1e6 * seconds:.1f} us"
+        table((">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed"),
+              loads),
+    ]  # fmt: skip
 
 
 @click.command()
@@ -219,13 +166,14 @@ def calibrate(save: Path, seed: int, quick: bool) -> None:
     """
     if not save.absolute().parent.is_dir():
         raise click.BadParameter(f"there is no folder {save.parent}", param_hint="--save")
+    others = wait_until_quiet()
     try:
         measured = measure(seed, 0.2 if quick else 1.0)
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
     found = calibration_of(measured)
     costs.write(save, found)
-    click.echo("\n".join([*lines(found, measured), f"  {save}"]))
-    if (others := 100 * max(load.others for load in measured.loads)) > QUIET_PERCENT:
+    click.echo("\n".join([*lines(found, measured), str(save)]))
+    if others > QUIET_PERCENT:
         problem = f"other programs used {others:.0f} % of the cores, the limit is {QUIET_PERCENT:g} %"
-        click.echo(f"  {problem}: the costs are doubtful; end them and calibrate again", err=True)
+        click.echo(f"{problem}: the costs are doubtful; end them and calibrate again", err=True)

@@ -53,26 +53,6 @@ class StageCost:
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
-class PartCost:
-    """So much, and so much for each prompt token."""
-
-    fixed_s: Seconds
-    token_s: Seconds
-
-    def seconds(self, num_tokens: int) -> float:
-        return self.fixed_s + self.token_s * num_tokens
-
-
-@dataclass(frozen=True, slots=True, config=_CHECKED)
-class HandoffCost:
-    """A prompt that one worker reads and another one goes on from."""
-
-    pack: PartCost
-    redis: PartCost
-    load: PartCost
-
-
-@dataclass(frozen=True, slots=True, config=_CHECKED)
 class RedisUse:
     """What a request asks of Redis besides time."""
 
@@ -101,7 +81,6 @@ class Calibration:
     behind: Annotated[float, Field(ge=0, le=0.9)]  # share of a stage's work that is done after its message has left
     result_ttl_s: Annotated[int, Field(ge=1)]
     redis_use: RedisUse
-    handoff: HandoffCost
 
 
 _ADAPTER = TypeAdapter(Calibration)

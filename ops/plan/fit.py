@@ -37,7 +37,6 @@ class MeasuredLoad:
     cpu_s: dict[str, float] = field(default_factory=dict)  # by process: for each request
     iterations: dict[str, float] = field(default_factory=dict)  # sums of the worker: for each request
     redis_commands: float = 0.0  # for each request
-    others: float = 0.0  # share of all cores that other programs used
 
     @property
     def used_cores(self) -> float:

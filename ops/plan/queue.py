@@ -4,40 +4,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.worker import Job, SimulatedWorker, WorkerModel
 from scheduler.batching import ContinuousBatching
-from scheduler.observations import IterationSums
 from scheduler.settings import Settings
 from worker.engine import WARM_UP_PROMPTS, WARM_UP_TOKENS, policy_for
 
+Answer = Callable[[Sequence[Job]], None]
 
-@dataclass(frozen=True, slots=True)
-class WorkerPlan:
-    """What the workers of a queue are like."""
 
-    costs: Calibration
-    settings: Settings
-
-    def policy(self) -> ContinuousBatching:
-        """That of a worker whose machine has these costs: see worker/engine.py."""
-        seconds = self.costs.forward.seconds(WARM_UP_PROMPTS, WARM_UP_PROMPTS * WARM_UP_TOKENS, 0, 0)
-        return policy_for(self.settings, WARM_UP_PROMPTS * WARM_UP_TOKENS / max(seconds, 1e-6))
+def policy_of(costs: Calibration, settings: Settings) -> ContinuousBatching:
+    """That of a worker whose machine has these costs: see worker/engine.py."""
+    seconds = costs.forward.seconds(WARM_UP_PROMPTS, WARM_UP_PROMPTS * WARM_UP_TOKENS, 0, 0)
+    return policy_for(settings, WARM_UP_PROMPTS * WARM_UP_TOKENS / max(seconds, 1e-6))
 
 
 class SimulatedQueue:
-    def __init__(self, clock: VirtualClock, plan: WorkerPlan, finish: Callable[[Sequence[Job]], None]) -> None:
-        """`finish` is called with the answers that leave a worker together."""
+    def __init__(
+        self, clock: VirtualClock, model: WorkerModel, policy: Callable[[], ContinuousBatching], answer: Answer
+    ) -> None:
+        """`policy` makes that of a worker; `answer` is called with the sentences that leave one together."""
         self.num_open = 0  # accepted and unfinished
-        self.sums = IterationSums()  # of all workers
-        self._clock, self._plan, self._answer = clock, plan, finish
-        self._model = WorkerModel(plan.costs.forward, plan.costs.worker, plan.costs.hop_s, self.sums)
+        self._clock, self._model, self._policy, self._answer = clock, model, policy, answer
         self._queue: deque[Job] = deque()
         self._claims: deque[SimulatedWorker] = deque()
-        self._workers: list[SimulatedWorker] = []
+        self.workers: list[SimulatedWorker] = []
         self.reserved_tokens = 0
 
     def accept(self, jobs: Sequence[Job]) -> None:
@@ -57,7 +50,7 @@ class SimulatedQueue:
     def _give(self, worker: SimulatedWorker) -> None:
         """Its share of the queue, as far as it fits; as worker/queue/lua/take.lua does."""
         tokens, number = worker.room
-        number = min(number, -(-len(self._queue) // len(self._workers)))
+        number = min(number, -(-len(self._queue) // len(self.workers)))
         jobs: list[Job] = []
         while len(jobs) < number and self._queue[0].request.reserved_tokens <= tokens:
             jobs.append(self._queue.popleft())
@@ -66,20 +59,19 @@ class SimulatedQueue:
 
     def _finish(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
-            self.sums.add_request(job.request, job.num_output, queue_s=0.0)
+            self._model.sums.add_request(job.request, job.num_output, queue_s=0.0)
             self.num_open -= 1
             self.reserved_tokens -= job.request.reserved_tokens
         self._answer(jobs)
 
     def start(self, number: int) -> None:
         """Start so many workers."""
-        self._workers = [self._new_worker() for _ in range(number)]
-        for worker in self._workers:
+        self.workers = [
+            SimulatedWorker(self._clock, self._policy(), self._model, self._claim, self._finish) for _ in range(number)
+        ]
+        for worker in self.workers:
             worker.start()
-
-    def _new_worker(self) -> SimulatedWorker:
-        return SimulatedWorker(self._clock, self._plan.policy(), self._model, self._claim, self._finish)
 
     @property
     def busy_s(self) -> float:
-        return sum(worker.busy_s for worker in self._workers)
+        return sum(worker.busy_s for worker in self.workers)

@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from ops.plan.sizing import MOST_BUSY, Goal, GoalError, Size, Sizer, slower
+from ops.tables import table
 
 _MORE = 1.2
 _IDLE_MIB = 8  # of an empty Redis
@@ -20,15 +21,6 @@ class Sensitivity:
     what: str
     p95_s: float  # with the planned size; infinite where the queue grows
     needed: Size | None  # to keep the goal; None where no size does
-
-
-@dataclass(frozen=True, slots=True)
-class Pools:
-    """The size of two pools that keep the goal."""
-
-    size: Size
-    p95_s: float
-    pays: bool  # fewer workers than of role all
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,53 +94,31 @@ def lines(found: Report) -> list[str]:
     numbers = {"workers": found.size.workers, "API processes": found.size.replicas, "Redis": 1}
     if "cores" in found.busy:
         numbers["cores"] = round(found.goal.rate_per_s / found.carries["cores"] / found.busy["cores"])
-    told = [
-        f"  {found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",
-        *(_stage_line(found, stage, number) for stage, number in numbers.items()),
-        f"  of Redis              {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
-        f"  busy cores     {found.cores:6.1f}",
-        f"  latency               p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms; often longer in fact",
-        "",
-        f"  {'if':34} {'p95 ms':>10}   needed",
+    stages = [
+        (stage, number, f"{found.busy[stage]:.0%}", f"{found.carries[stage]:,.0f} requests/s")
+        for stage, number in numbers.items()
     ]
-    return [*told, *map(_sensitivity_line, found.sensitivity), "", advice(found)]
-
-
-def pools_of(sizer: Sizer, goal: Goal, found: Report) -> Pools | None:
-    """The same goal with prompts and decoding apart; None where no size keeps it."""
-    pooled = replace(sizer, has_pools=True, _known={})
-    try:
-        size = pooled.smallest(goal)
-    except GoalError:
-        return None
-    number = size.workers + size.prefill_workers
-    return Pools(size, pooled.p95_s(goal.rate_per_s, size), number < found.size.workers)
-
-
-def pools_line(pools: Pools | None, found: Report) -> str:
-    """For people."""
-    if pools is None:
-        return "  in two pools: no size with one Redis keeps the goal"
-    alone = _several(found.size.workers, "worker")
-    worth = "it pays" if pools.pays else f"it does not pay: {alone} of role all will do"
-    return f"  in two pools: {named(pools.size)}, p95 {1e3 * pools.p95_s:.1f} ms; {worth}"
-
-
-def _stage_line(found: Report, stage: str, number: int) -> str:
-    return f"  {stage:14} {number:6}   {found.busy[stage]:.0%} used; one carries {found.carries[stage]:,.0f} requests/s"
-
-
-def _sensitivity_line(one: Sensitivity) -> str:
-    p95 = f"{1e3 * one.p95_s:10.1f}" if isfinite(one.p95_s) else f"{'grows':>10}"
-    return f"  {one.what:34} {p95}   {named(one.needed) if one.needed else 'no size with one Redis keeps the goal'}"
+    cases = [
+        (one.what, f"{1e3 * one.p95_s:.1f}" if isfinite(one.p95_s) else "grows",
+         named(one.needed) if one.needed else "no size with one Redis keeps the goal")
+        for one in found.sensitivity
+    ]  # fmt: skip
+    return [
+        f"{found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",
+        table(("", ">number", ">used", "one carries"), stages),
+        f"of Redis: {found.redis_commands_per_s:,.0f} commands/s, {found.redis_bytes / 2**20:,.0f} MiB",
+        f"busy cores: {found.cores:.1f}",
+        f"latency: p50 {1e3 * found.p50_s:.1f} ms, p95 {1e3 * found.p95_s:.1f} ms; often longer in fact",
+        "",
+        table(("if", ">p95 ms", "needed"), cases),
+        "",
+        advice(found),
+    ]
 
 
 def named(size: Size) -> str:
     """In words."""
-    workers = _several(size.workers, "decode worker" if size.prefill_workers else "worker")
-    if size.prefill_workers:
-        workers = f"{_several(size.prefill_workers, 'prefill worker')}, {workers}"
-    return f"{workers} and {_several(size.replicas, 'API process', 'es')}"
+    return f"{_several(size.workers, 'worker')} and {_several(size.replicas, 'API process', 'es')}"
 
 
 def _several(number: int, what: str, plural: str = "s") -> str:

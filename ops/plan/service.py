@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, inf
 
+from ops.load.arrivals import Arrivals
 from ops.plan.clock import Process, VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.mix import Mix, Text
-from ops.plan.pools import PooledQueue
-from ops.plan.queue import SimulatedQueue, WorkerPlan
-from ops.plan.traffic import Traffic
-from ops.plan.worker import Job, job_of
+from ops.plan.queue import SimulatedQueue, policy_of
+from ops.plan.worker import Job, WorkerModel, job_of
 from scheduler.settings import Settings
 
 _FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
@@ -29,9 +28,8 @@ _HALF = 0.5  # of a stage's work for a request is done on its way in, the rest o
 class Deployment:
     """What runs."""
 
-    workers: int = 1  # where others read the prompts: that decode
+    workers: int = 1
     replicas: int = 1  # API processes
-    prefill_workers: int = 0
     cores: float = inf  # that all of it shares; inf: each process has one
     has_clients: bool = False  # a load generator is on these cores, too
     settings: Settings = field(default_factory=Settings)
@@ -88,24 +86,22 @@ class Service:
         self._client = Process(clock, costs.client.wake_s, costs.behind) if deployment.has_clients else None
         self._redis = Process(clock, costs.redis.wake_s, costs.behind)
         self._replicas = [Process(clock, costs.api.wake_s, costs.behind) for _ in range(deployment.replicas)]
-        plan = WorkerPlan(costs, deployment.settings)
-        if deployment.prefill_workers:
-            self._queue = pooled = PooledQueue(clock, plan, self._send_answers, self._redis)
-            pooled.add_decoders(deployment.workers)
-        else:
-            self._queue = SimulatedQueue(clock, plan, self._send_answers)
-        self._queue.start(deployment.prefill_workers or deployment.workers)
-        self._num_workers = deployment.workers + deployment.prefill_workers
-        self._traffic: Traffic | None = None
+        self._model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
+        self._queue = SimulatedQueue(
+            clock, self._model, partial(policy_of, costs, deployment.settings), self._send_answers
+        )
+        self._queue.start(deployment.workers)
+        self._num_workers = deployment.workers
+        self._arrivals: Arrivals | None = None
         self._latencies_s: list[float] = []
         self._due: list[_Request] = []  # that the load generator will send when it wakes up
         self._num_begun = self._num_refused = self._num_accepted = 0
 
-    def run(self, traffic: Traffic, num_requests: int, warm_up: float = 0.1) -> Outcome:
+    def run(self, arrivals: Arrivals, num_requests: int, warm_up: float = 0.1) -> Outcome:
         """Serve until so many requests have ended; the share `warm_up` of them does not count."""
-        self._traffic = traffic
-        for due_s in traffic.first():
-            self._expect(due_s)
+        self._arrivals = arrivals
+        for _ in range(1 if arrivals.is_open else arrivals.max_connections):
+            self._expect(arrivals.draw(0.0))
         self._serve(round(warm_up * num_requests))
         begin_s, before = self.clock.now, self._totals()
         num_before, refused_before, open_before = len(self._latencies_s), self._num_refused, self._num_open
@@ -138,7 +134,7 @@ class Service:
         processes = {"api": self._replicas, "redis": [self._redis], "client": [self._client] if self._client else []}
         totals = {name: sum(one.busy_s for one in some) for name, some in processes.items()}
         totals |= {f"{name} wakes": sum(one.num_wakes for one in some) for name, some in processes.items()}
-        return totals | {"worker": self._queue.busy_s, "iterations": self._queue.sums.n}
+        return totals | {"worker": self._queue.busy_s, "iterations": self._model.sums.n}
 
     # The way in.
 
@@ -146,9 +142,9 @@ class Service:
         self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))
 
     def _begin(self, due_s: float) -> None:
-        next_s = self._traffic.next_after(due_s)
-        if next_s is not None:
-            self._expect(next_s)
+        is_open = self._arrivals.is_open
+        if is_open:
+            self._expect(self._arrivals.draw(self.clock.now))
         text = self._mix.texts[self._num_begun % len(self._mix.texts)]  # one after the other, as `loadtest` sends them
         replica = self._replicas[self._num_begun % len(self._replicas)]
         self._num_begun += 1
@@ -158,7 +154,7 @@ class Service:
             return
         if self._client is None:
             self._ask(request)
-        elif next_s is None or self._client.is_awake:
+        elif not is_open or self._client.is_awake:
             self._send(request)
         else:
             slept_s = self.clock.now - self._client.slept_s
@@ -222,9 +218,8 @@ class Service:
 
     def _end(self, request: _Request) -> None:
         self._latencies_s.append(self.clock.now - request.due_s)
-        next_s = self._traffic.next_when_answered(self.clock.now)
-        if next_s is not None:
-            self._begin(next_s)
+        if not self._arrivals.is_open:
+            self._begin(self.clock.now)
 
 
 def _nothing() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from math import ceil, floor, inf
+from typing import Any
 
-from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, StageCost
+from ops.load.arrivals import OpenLoop
+from ops.plan.costs import Calibration, ForwardCost, StageCost
 from ops.plan.mix import Mix
 from ops.plan.service import Deployment, Outcome, Service
-from ops.plan.traffic import Poisson
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import Settings
 
@@ -36,9 +37,8 @@ class Goal:
 class Size:
     """What works around one Redis."""
 
-    workers: int  # where others read the prompts: that decode
+    workers: int
     replicas: int
-    prefill_workers: int = 0
 
 
 @dataclass(slots=True)
@@ -51,16 +51,13 @@ class Sizer:
     settings: Settings = field(default_factory=Settings)
     num_requests: int = 6000  # served for each size that is tried
     looked: Callable[[], None] = lambda: None
-    has_pools: bool = False  # some workers read prompts, others decode
     _known: dict[tuple[float, Size], Outcome] = field(default_factory=dict)
 
     def outcome(self, rate_per_s: float, size: Size) -> Outcome:
         """What happens to the load."""
         if (rate_per_s, size) not in self._known:
-            deployment = Deployment(
-                size.workers, size.replicas, size.prefill_workers, self.cores, settings=self.settings
-            )
-            outcome = Service(deployment, self.costs, self.mix).run(Poisson(rate_per_s, seed=1), self.num_requests)
+            deployment = Deployment(size.workers, size.replicas, self.cores, settings=self.settings)
+            outcome = Service(deployment, self.costs, self.mix).run(OpenLoop(rate_per_s, seed=1), self.num_requests)
             self._known[rate_per_s, size] = outcome
             self.looked()
         return self._known[rate_per_s, size]
@@ -72,11 +69,7 @@ class Sizer:
         """By utilization alone."""
         workers = max(1, ceil(rate_per_s * self.worker_s / MOST_BUSY))
         replicas = max(1, ceil(rate_per_s * self.api_s / MOST_BUSY))
-        if not self.has_pools:
-            return Size(workers, replicas)
-        prefill_s = self.mix.sentences_per_text * prefill_s_of(self.costs, self.mix)
-        reading = max(1, ceil(rate_per_s * prefill_s / MOST_BUSY))
-        return Size(max(1, workers - reading), replicas, reading)
+        return Size(workers, replicas)
 
     def smallest(self, goal: Goal) -> Size:
         """Raises GoalError where no size keeps the goal."""
@@ -95,12 +88,11 @@ class Sizer:
 
     def _larger(self, rate_per_s: float, size: Size, reached_s: float) -> Size | None:
         """One process more, or a quarter more of all where one is not enough; None where neither helps."""
-        kinds = ("workers", "replicas", *(["prefill_workers"] if self.has_pools else []))
-        number = {kind: getattr(size, kind) for kind in kinds}
-        quarter = replace(size, **{kind: number[kind] + ceil(number[kind] / 4) for kind in kinds})
+        workers, replicas = size.workers, size.replicas
+        quarter = Size(workers + ceil(workers / 4), replicas + ceil(replicas / 4))
         if reached_s == inf and self.cores == inf:  # the queue grows, and there is room for more
             return quarter
-        one = min([replace(size, **{kind: number[kind] + 1}) for kind in kinds], key=partial(self.p95_s, rate_per_s))
+        one = min(Size(workers + 1, replicas), Size(workers, replicas + 1), key=partial(self.p95_s, rate_per_s))
         return next((more for more in (one, quarter) if self.p95_s(rate_per_s, more) < _LEAST_GAIN * reached_s), None)
 
     def _wall(self, rate_per_s: float) -> str:
@@ -161,29 +153,11 @@ def sentence_s(forward: ForwardCost, worker: StageCost, mix: Mix, settings: Sett
     return own_s + worker.request_s + worker.sentence_s + output / at_once * (forward.fixed_s + worker.wake_s)
 
 
-def prefill_s_of(costs: Calibration, mix: Mix) -> float:
-    """A sentence in a worker that reads prompts, many at a time."""
-    prompt, _ = mix.mean
-    return costs.forward.seconds(1, prompt, 0, 0) - costs.forward.fixed_s + costs.handoff.pack.seconds(round(prompt))
-
-
 def slower(costs: Calibration, factor: float) -> Calibration:
     """Machines on which all work takes so many times as long."""
 
-    def scaled(stage: StageCost) -> StageCost:
-        return StageCost(stage.wake_s * factor, stage.request_s * factor, stage.sentence_s * factor)
+    def scaled(part: ForwardCost | StageCost) -> Any:
+        return replace(part, **{one.name: factor * getattr(part, one.name) for one in fields(part)})
 
-    def part(one: PartCost) -> PartCost:
-        return PartCost(one.fixed_s * factor, one.token_s * factor)
-
-    forward = costs.forward
-    return replace(
-        costs,
-        forward=ForwardCost(
-            forward.fixed_s * factor, forward.prompt_s * factor, forward.prompt_token_s * factor,
-            forward.decode_s * factor, forward.context_s * factor,
-        ),
-        api=scaled(costs.api), redis=scaled(costs.redis), worker=scaled(costs.worker), client=scaled(costs.client),
-        hop_s=costs.hop_s * factor,
-        handoff=HandoffCost(part(costs.handoff.pack), part(costs.handoff.redis), part(costs.handoff.load)),
-    )  # fmt: skip
+    parts = {name: scaled(getattr(costs, name)) for name in ("forward", "worker", "api", "redis", "client")}
+    return replace(costs, **parts, hop_s=factor * costs.hop_s)

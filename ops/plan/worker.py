@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from ops.plan.clock import VirtualClock
@@ -39,7 +39,8 @@ class WorkerModel:
     forward: ForwardCost
     exchange: StageCost
     hop_s: float  # to Redis and back, each
-    sums: IterationSums
+    sums: IterationSums = field(default_factory=IterationSums)
+    note: Callable[[StepPlan], None] = lambda plan: None  # sees every iteration as it begins
 
 
 class SimulatedWorker:
@@ -95,7 +96,7 @@ class SimulatedWorker:
             self._clock.after(self._model.hop_s, partial(self._claim, self))
         for job in self._inbox:
             self._jobs[job.request.request_id] = job
-            policy.submit(self._delivery(job, now), now)
+            policy.submit(Delivery(job.request, 1, now - job.accepted_s), now)
         self._inbox.clear()
         due_in_s = policy.due_in_s(now)
         self._num_timers += 1
@@ -109,23 +110,16 @@ class SimulatedWorker:
             self._turn()
 
     def _compute(self, plan: StepPlan) -> None:
+        self._model.note(plan)
         num_prompts, num_decodes = len(plan.prefills), len(plan.decodes)
         prompts = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         exchange = self._model.exchange
         work_s = self._model.forward.seconds(num_prompts, prompts, num_decodes, _context(plan))
         work_s += exchange.wake_s + num_prompts * exchange.of_request(1)
-        work_s += self._more_s(plan)
         self.busy_s += work_s
         self._is_computing = True
         self._model.sums.add_iteration(prompts, num_decodes, work_s)
         self._clock.compute(work_s, partial(self._commit, plan))
-
-    def _delivery(self, job: Job, now: float) -> Delivery:
-        return Delivery(job.request, 1, now - job.accepted_s)
-
-    def _more_s(self, plan: StepPlan) -> float:
-        """What an iteration costs besides the forward pass and the exchange."""
-        return 0.0
 
     def _commit(self, plan: StepPlan) -> None:
         self._is_computing = False

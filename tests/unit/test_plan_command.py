@@ -14,8 +14,6 @@ from ops.plan import command, costs
 from ops.plan.sizing import MOST_BUSY_REDIS, Goal, GoalError, Size, Sizer, slower
 from tests.known_costs import COSTS, SENTENCES
 
-PNG = b"\x89PNG"
-
 
 @pytest.fixture
 def calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -114,56 +112,6 @@ def test_a_calibration_of_another_version_or_with_a_negative_cost_is_refused(tmp
             costs.read(tmp_path / "bad.json")
 
 
-def test_each_hour_is_sized_and_the_hours_of_workers_are_added_up(calibration: Path, tmp_path: Path) -> None:
-    hours = tmp_path / "hours.csv"
-    hours.write_text("hour,requests_per_s\n00:00,10\n12:00,5000\n")
-
-    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
-
-    assert result.exit_code == 0, result.output
-    assert "00:00" in result.output and "12:00" in result.output and "worker hours" in result.output
-
-
-@pytest.mark.parametrize("line", ["00:00", "00:00,many", "00:00,-1", "00:00,1,2", "00:00,nan"])
-def test_an_hour_that_cannot_be_read_is_refused_by_its_number(calibration: Path, tmp_path: Path, line: str) -> None:
-    hours = tmp_path / "hours.csv"
-    hours.write_text(f"hour,requests_per_s\n{line}\n")
-
-    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
-
-    assert result.exit_code == 2
-    assert "hour 1" in result.output
-
-
-def test_hours_that_are_no_text_are_refused(calibration: Path, tmp_path: Path) -> None:
-    hours = tmp_path / "hours.csv"
-    hours.write_bytes(b"\xd0\xff\x00")
-
-    result = plan(calibration, "--rate", "500", "--p95", "100", "--hours", str(hours))
-
-    assert result.exit_code == 2
-    assert "--hours" in result.output
-
-
-def test_a_figure_is_drawn_where_it_is_asked_for(calibration: Path, tmp_path: Path) -> None:
-    result = plan(calibration, "--rate", "500", "--p95", "100", "--figure", str(tmp_path / "plan.png"))
-
-    assert result.exit_code == 0, result.output
-    assert (tmp_path / "plan.png").read_bytes().startswith(PNG)
-
-
-@pytest.mark.parametrize("name", ["none/plan.png", "plan.txt", "plan"])
-def test_a_figure_that_could_not_be_written_is_refused_before_anything_is_computed(
-    calibration: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    monkeypatch.setattr(command, "_mix", lambda path: pytest.fail("it has begun"))
-
-    result = plan(calibration, "--rate", "500", "--p95", "100", "--figure", str(tmp_path / name))
-
-    assert result.exit_code == 2
-    assert "--figure" in result.output
-
-
 def test_the_cores_are_named_where_all_processes_share_them_and_they_are_full_first(calibration: Path) -> None:
     result = plan(calibration, "--rate", "300", "--p95", "500", "--cores", "1")
 
@@ -209,26 +157,3 @@ def test_a_calibration_is_not_begun_where_its_file_could_not_be_written(tmp_path
 
     assert result.exit_code == 2
     assert "there is no folder" in result.output
-
-
-def test_two_pools_are_sized_too_where_roles_are_asked_for(calibration: Path) -> None:
-    result = plan(calibration, "--rate", "1500", "--p95", "100", "--roles")
-
-    assert result.exit_code == 0, result.output
-    assert "in two pools: 1 prefill worker, " in result.output
-    assert "it does not pay" in result.output
-
-
-def test_two_pools_have_their_size_in_json(calibration: Path) -> None:
-    found = json.loads(plan(calibration, "--rate", "1500", "--p95", "100", "--roles", "--json").stdout)
-
-    assert found["pools"]["size"]["prefill_workers"] == 1
-    assert found["pools"]["p95_s"] <= 0.1
-    assert found["pools"]["pays"] is False
-
-
-def test_two_pools_are_for_continuous_batching_only(calibration: Path) -> None:
-    result = plan(calibration, "--rate", "5", "--p95", "100", "--roles", "--mode", "static")
-
-    assert result.exit_code == 2
-    assert "--roles" in result.output

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import random
-from collections import namedtuple
 from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
-from ops.plan import calibrate, fit, measuring
+from ops.load.arrivals import ClosedLoop
+from ops.plan import calibrate, fit
 from ops.plan.calibrate import Measured
 from ops.plan.costs import Calibration, ForwardCost
 from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.mix import Mix
 from ops.plan.service import Deployment, Service
-from ops.plan.traffic import Clients
 from tests.known_costs import COSTS, FORWARD, SENTENCES, TEXTS
-
-scpu = namedtuple("scpu", "user idle")
 
 
 def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
@@ -34,7 +31,7 @@ def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
 
 def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
     """A load on a simulated machine, as a calibration measures one on a real one."""
-    outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(Clients(clients), 2000)
+    outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(ClosedLoop(clients), 2000)
     number, sentences, (prompt, output) = outcome.num_requests, mix.sentences_per_text, mix.mean
     cpu_s = {name: share * outcome.seconds / number for name, share in outcome.busy.items()}
     sums = {"n": outcome.num_iterations / number, "requests": sentences, "p": sentences * prompt}
@@ -48,9 +45,7 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
 def measured_machine(costs: Calibration) -> Measured:
     loads = [as_measured(costs, SENTENCES, clients) for clients in calibrate.CLIENTS]
     loads.append(as_measured(costs, TEXTS, 16))
-    return Measured(
-        iterations(costs.forward, 0.0), loads, [SENTENCES] * 3 + [TEXTS], 2500.0, costs.cores, costs.handoff
-    )
+    return Measured(iterations(costs.forward, 0.0), loads, [SENTENCES] * 3 + [TEXTS], 2500.0, costs.cores)
 
 
 def test_the_cost_of_an_iteration_is_found_again_through_noise() -> None:
@@ -78,10 +73,10 @@ def found() -> Calibration:
 
 
 def test_a_machine_is_found_again_from_what_a_calibration_measures_of_it(found: Calibration) -> None:
-    for one in calibrate.check(replace(found, cores=COSTS.cores), measured_machine(COSTS)):
-        for name, spent_s in one.measured.cpu_s.items():
-            computed_s = one.computed.busy[name] * one.computed.seconds / one.computed.num_requests
-            assert computed_s == pytest.approx(spent_s, rel=0.12), (name, one.measured.clients)
+    for measured, computed in calibrate.check(replace(found, cores=COSTS.cores), measured_machine(COSTS)):
+        for name, spent_s in measured.cpu_s.items():
+            computed_s = computed.busy[name] * computed.seconds / computed.num_requests
+            assert computed_s == pytest.approx(spent_s, rel=0.12), (name, measured.clients)
     assert found.hop_s == pytest.approx(COSTS.hop_s, abs=10e-6)
     assert found.cores == pytest.approx(COSTS.cores, rel=0.05)
 
@@ -105,14 +100,3 @@ def test_work_behind_the_message_is_found_where_answers_come_before_all_work_is_
 
     assert found.hop_s == 0.0
     assert found.behind == pytest.approx(0.3, abs=0.08)
-
-
-def test_what_other_programs_use_is_what_ours_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of two cores for one second 1.5 s are used, 1.2 of them by us."""
-    times = iter([scpu(user=0.0, idle=0.0), scpu(user=1.5, idle=0.5)])
-    now = iter([10.0, 11.0])
-    monkeypatch.setattr(measuring.psutil, "cpu_times", lambda: next(times))
-    monkeypatch.setattr(measuring.psutil, "cpu_count", lambda: 2)
-    monkeypatch.setattr(measuring.time, "monotonic", lambda: next(now))
-
-    assert measuring.Machine().used_by_others(1.2) == pytest.approx(0.15)

@@ -7,10 +7,10 @@ from math import inf
 
 import pytest
 
-from ops.plan.costs import Calibration, ForwardCost, HandoffCost, PartCost, StageCost
+from ops.load.arrivals import ClosedLoop, OpenLoop
+from ops.plan.costs import Calibration, ForwardCost, StageCost
 from ops.plan.mix import Mix, SentenceSize
 from ops.plan.service import Deployment, Outcome, Service
-from ops.plan.traffic import Clients, Poisson
 from scheduler.settings import Settings
 from tests.known_costs import COSTS, SENTENCES, TEXTS
 
@@ -30,7 +30,7 @@ def only_worker(seconds: float) -> Calibration:
 
 @pytest.mark.parametrize("mix", [SENTENCES, TEXTS], ids=["sentences", "texts"])
 def test_every_request_ends_once_and_none_is_refused(mix: Mix) -> None:
-    outcome = Service(Deployment(workers=2, replicas=2), COSTS, mix).run(Poisson(300.0, 1), 1000, warm_up=0.0)
+    outcome = Service(Deployment(workers=2, replicas=2), COSTS, mix).run(OpenLoop(300.0, 1), 1000, warm_up=0.0)
 
     assert (len(outcome.latencies_s), outcome.num_refused) == (1000, 0)
     assert min(outcome.latencies_s) > 0
@@ -38,7 +38,7 @@ def test_every_request_ends_once_and_none_is_refused(mix: Mix) -> None:
 
 def test_the_same_seed_gives_the_same_answer_and_another_one_another() -> None:
     once, again, other = (
-        run(Deployment(workers=2), Poisson(400.0, seed), number=500).latencies_s for seed in (1, 1, 2)
+        run(Deployment(workers=2), OpenLoop(400.0, seed), number=500).latencies_s for seed in (1, 1, 2)
     )
 
     assert once == again
@@ -47,7 +47,7 @@ def test_the_same_seed_gives_the_same_answer_and_another_one_another() -> None:
 
 @pytest.mark.parametrize("clients", [1, 16, 64])
 def test_littles_law_holds_in_a_closed_loop(clients: int) -> None:
-    outcome = run(Deployment(cores=2, has_clients=True), Clients(clients))
+    outcome = run(Deployment(cores=2, has_clients=True), ClosedLoop(clients))
 
     mean_s = sum(outcome.latencies_s) / len(outcome.latencies_s)
     assert outcome.throughput_per_s * mean_s == pytest.approx(clients, rel=0.05)
@@ -56,7 +56,7 @@ def test_littles_law_holds_in_a_closed_loop(clients: int) -> None:
 def test_alone_a_request_takes_its_iterations_one_after_the_other() -> None:
     mix = Mix(((SentenceSize(10, 5),),))
 
-    outcome = Service(Deployment(), only_worker(0.01), mix).run(Poisson(0.001, 1), 50)
+    outcome = Service(Deployment(), only_worker(0.01), mix).run(OpenLoop(0.001, 1), 50)
 
     assert outcome.latencies_s == pytest.approx([0.05] * len(outcome.latencies_s))
 
@@ -66,14 +66,14 @@ def test_what_comes_during_an_iteration_is_in_the_one_after_the_next(rate_per_s:
     """Half of one until its end, another one because the claim between them is answered during it, and its own."""
     mix = Mix(((SentenceSize(10, 1),),))
 
-    outcome = Service(Deployment(), only_worker(0.01), mix).run(Poisson(rate_per_s, 1), 6000)
+    outcome = Service(Deployment(), only_worker(0.01), mix).run(OpenLoop(rate_per_s, 1), 6000)
 
     assert sum(outcome.latencies_s) / len(outcome.latencies_s) == pytest.approx(0.01 * iterations, rel=0.05)
 
 
 def test_batches_make_one_worker_serve_more_than_one_request_at_a_time_would() -> None:
-    alone = run(Deployment(), Clients(1)).throughput_per_s
-    together = run(Deployment(), Clients(64)).throughput_per_s
+    alone = run(Deployment(), ClosedLoop(1)).throughput_per_s
+    together = run(Deployment(), ClosedLoop(64)).throughput_per_s
 
     assert together > 3 * alone
 
@@ -81,15 +81,15 @@ def test_batches_make_one_worker_serve_more_than_one_request_at_a_time_would() -
 def test_the_policy_of_the_mode_decides() -> None:
     static = Settings(mode="static", max_batch=4, max_wait_ms=20.0)
 
-    waiting = Service(Deployment(settings=static), COSTS, SENTENCES).run(Poisson(5.0, 1), 200)
-    at_once = Service(Deployment(), COSTS, SENTENCES).run(Poisson(5.0, 1), 200)
+    waiting = Service(Deployment(settings=static), COSTS, SENTENCES).run(OpenLoop(5.0, 1), 200)
+    at_once = Service(Deployment(), COSTS, SENTENCES).run(OpenLoop(5.0, 1), 200)
 
     assert waiting.quantile_s(0.5) - at_once.quantile_s(0.5) == pytest.approx(0.02, rel=0.2)
 
 
 def test_processes_that_share_two_cores_serve_less_than_with_a_core_each() -> None:
-    shared = run(Deployment(workers=3, replicas=3, cores=2), Clients(64)).throughput_per_s
-    apart = run(Deployment(workers=3, replicas=3), Clients(64)).throughput_per_s
+    shared = run(Deployment(workers=3, replicas=3, cores=2), ClosedLoop(64)).throughput_per_s
+    apart = run(Deployment(workers=3, replicas=3), ClosedLoop(64)).throughput_per_s
 
     assert apart > 1.5 * shared
 
@@ -97,49 +97,22 @@ def test_processes_that_share_two_cores_serve_less_than_with_a_core_each() -> No
 def test_what_is_beyond_the_queues_bound_is_refused_and_p95_is_none() -> None:
     small = Settings(max_queue_requests=50)
 
-    outcome = run(Deployment(settings=small), Poisson(20_000.0, 1), number=4000)
+    outcome = run(Deployment(settings=small), OpenLoop(20_000.0, 1), number=4000)
 
     assert outcome.num_refused > 0
     assert outcome.quantile_s(0.95) == inf
 
 
 def test_the_busy_shares_are_the_work_that_was_asked_for() -> None:
-    outcome = run(Deployment(workers=2, replicas=2), Poisson(500.0, 1), number=4000)
+    outcome = run(Deployment(workers=2, replicas=2), OpenLoop(500.0, 1), number=4000)
 
     api_s = COSTS.api.of_request(1) + COSTS.api.wake_s * outcome.wakes["api"]
     assert outcome.busy["api"] == pytest.approx(500.0 * api_s / 2, rel=0.05)
 
 
-@pytest.mark.parametrize("pools", [(1, 1), (2, 3)])
-def test_two_pools_answer_every_request_once(pools: tuple[int, int]) -> None:
-    prefill, decode = pools
-
-    outcome = Service(Deployment(decode, prefill_workers=prefill), COSTS, TEXTS).run(Poisson(100.0, 1), 1000, 0.0)
-
-    assert (len(outcome.latencies_s), outcome.num_refused) == (1000, 0)
-
-
-def test_a_request_alone_takes_the_hop_longer_in_two_pools() -> None:
-    mix = Mix(((SentenceSize(10, 5),),))
-    hop = HandoffCost(PartCost(0.001, 0.0), PartCost(0.002, 0.0), PartCost(0.004, 0.0))
-    costs = replace(only_worker(0.01), handoff=hop)
-
-    outcome = Service(Deployment(prefill_workers=1), costs, mix).run(Poisson(0.001, 1), 50)
-
-    assert outcome.latencies_s == pytest.approx([0.057] * len(outcome.latencies_s))
-
-
-def test_what_the_first_token_ends_never_leaves_the_prefill_pool() -> None:
-    mix = Mix(((SentenceSize(10, 1),),))
-
-    outcome = Service(Deployment(prefill_workers=1), only_worker(0.01), mix).run(Poisson(0.001, 1), 50)
-
-    assert outcome.latencies_s == pytest.approx([0.01] * len(outcome.latencies_s))
-
-
 def test_a_queue_that_grows_has_no_p95_however_short_one_looks() -> None:
-    most = run(Deployment(), Clients(64)).throughput_per_s
+    most = run(Deployment(), ClosedLoop(64)).throughput_per_s
 
     for number in (1000, 3000):
-        assert run(Deployment(), Poisson(1.3 * most, 1), number=number).quantile_s(0.95) == inf
-    assert run(Deployment(), Poisson(0.8 * most, 1)).quantile_s(0.95) < inf
+        assert run(Deployment(), OpenLoop(1.3 * most, 1), number=number).quantile_s(0.95) == inf
+    assert run(Deployment(), OpenLoop(0.8 * most, 1)).quantile_s(0.95) < inf
