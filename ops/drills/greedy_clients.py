@@ -15,7 +15,7 @@ from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 
 OTHERS = "127.0.0.3"
 MEMORY_MB = 64
-_GREEDY = replace(ONCE, addresses=("127.0.0.2",), headers=b"Prefer: respond-async\r\n")
+_GREEDY = replace(ONCE, addresses=("127.0.0.2",), headers={"Prefer": "respond-async"})
 _GREEDY_BATCHES = replace(_GREEDY, path="/correct/batch")
 _BATCH = {"sentences": [f"He go {number}." for number in range(64)]}
 _BLANKS = {"sentence": "Go." + "\u3000" * 39_970 + "Go."}

@@ -11,7 +11,7 @@ from typing import Any
 from ops.drills.drill import Stage, percentile
 from ops.drills.system import System
 from ops.drills.traffic import Exchange, Traffic, document_of, key_header
-from ops.load.connection import Connection, Target
+from ops.load.client import Client, run
 
 _ASKED_AGAIN = 200
 _SERIES_EVERY_S = 1.5
@@ -139,18 +139,18 @@ def sent_again(system: System, ended: Sequence[Exchange]) -> dict[str, Any]:
     return {
         "sent_again": sum(bool(exchange.failovers) for exchange in ended),
         "runs_more": num_runs - len(ended),
-        "told_otherwise": sum(
-            _told_otherwise(url, exchange) for url in system.urls for exchange in ended[-_ASKED_AGAIN:]
-        ),
+        "told_otherwise": sum(run(_num_told_otherwise(url, ended[-_ASKED_AGAIN:])) for url in system.urls),
     }
 
 
-def _told_otherwise(url: str, exchange: Exchange) -> bool:
-    """Whether the replica does not repeat the answer, its request id included, to who sends key and body again."""
-    connection = Connection(Target.from_url(url))
-    reply = connection.ask(json.dumps(exchange.question).encode(), key_header(exchange.key))
-    connection.close()
-    return document_of(reply.body) != exchange.answer | {"request_id": exchange.request_id}
+async def _num_told_otherwise(url: str, exchanges: Sequence[Exchange]) -> int:
+    """Answers, their request ids included, that this replica does not repeat to who sends key and body again."""
+    client, num_other = Client(url), 0
+    for one in exchanges:
+        reply = await client.request("POST", "/correct", json.dumps(one.question).encode(), key_header(one.key))
+        num_other += document_of(reply.body) != one.answer | {"request_id": one.request_id}
+    await client.close()
+    return num_other
 
 
 def went_elsewhere(system: System, ended: Sequence[Exchange]) -> dict[str, Any]:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import pairwise
-from unittest.mock import patch
 
 import pytest
 
 from ops.drills.traffic import Exchange, Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.clients import AT_ONCE
 from ops.run.embedded_redis import free_port
 from tests.mailbox_house import eventually
 from tests.small_server import FULL, OK, LastWords, StartServer, http, small_servers
@@ -67,24 +64,6 @@ def test_a_client_that_waits_to_come_back_keeps_its_connection_for_itself(start_
 
     assert len(server.received) == 4
     assert len(set(zip(server.received, server.peers, strict=True))) == 2
-
-
-def test_of_many_requests_that_are_due_at_once_the_first_are_answered_while_the_last_are_sent(
-    start_server: StartServer,
-) -> None:
-    server = start_server(lambda number: http(503, FULL | {"retry_after_s": 0.2}) if number <= 200 else http(200, OK))
-    traffic = Traffic([server.url], [{"sentence": "He goed."}], ClosedLoop(200), Limits(total=200))
-    select, on_their_way = traffic.selector.select, [0]
-
-    def noted(timeout_s: float) -> list:
-        on_their_way.append(len(traffic.selector.get_map()))
-        return select(timeout_s)
-
-    with patch.object(traffic.selector, "select", noted), traffic:
-        eventually(lambda: traffic.is_over)
-
-    assert max(after - before for before, after in pairwise(on_their_way)) <= 2 * AT_ONCE
-    assert sum(one.is_ok for one in traffic.ended) == 200
 
 
 def test_a_client_that_obeys_once_takes_the_second_refusal(start_server: StartServer) -> None:
