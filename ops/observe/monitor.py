@@ -22,7 +22,7 @@ from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
-from scheduler.capacity.measure import Capacity, measure
+from scheduler.capacity.measure import measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
 from scheduler.settings import Settings, hide_password
@@ -32,7 +32,6 @@ from worker.queue.protocol import MailboxDown
 logger = logging.getLogger(__name__)
 
 EVERY_S = 0.25  # a dead worker counts as live for 2.5 s; its alert is due within 3
-_STATUS_EVERY_S = 60.0
 _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
 
@@ -105,7 +104,6 @@ class Watch:
         self._settings = settings
         self._post = post
         self._alerts = Alerts(settings)
-        self._status_due_s = 0.0
 
     def look(self, now: float) -> None:
         """`now` of a monotonic clock."""
@@ -117,9 +115,6 @@ class Watch:
             pass  # that is an alert, too
         for change in self._alerts.evaluate(observed, capacity, now):
             self._tell(change)
-        if observed is not None and now >= self._status_due_s:
-            self._status_due_s = now + _STATUS_EVERY_S
-            self._say_status(observed, capacity)
 
     def _tell(self, change: Change) -> None:
         alert, rule = change.alert, change.alert.rule
@@ -132,15 +127,6 @@ class Watch:
             },
         )  # fmt: skip
         self._post(payload_of(change, datetime.now(UTC)))
-
-    def _say_status(self, observed: Observed, capacity: Capacity) -> None:
-        about = {
-            "workers": len(observed.workers), "running": observed.num_running, "waiting": observed.num_waiting,
-            "arrivals_per_s": round(capacity.arrival_rate_per_s, 2), "utilization": round(capacity.utilization, 3),
-            "predicted_wait_s": round(capacity.predicted_wait_s, 4),
-            "alerts": [one.rule.name for one in self._alerts.raised],
-        }  # fmt: skip
-        logger.info("status", extra=about)
 
 
 def payload_of(change: Change, now: datetime) -> dict[str, Any]:

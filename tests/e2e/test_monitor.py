@@ -44,7 +44,7 @@ def capacity(*arguments: str) -> dict[str, float]:
 def test_a_system_that_is_started_with_a_webhook_raises_no_alert_while_all_is_well(
     watched: RunningSystem, receiver: WebhookReceiver
 ) -> None:
-    watched.wait_for_line(r'"process": "monitor".*"status"|"status".*"process": "monitor"', 20)
+    watched.wait_for_line(r'"process": "monitor".*"watching"|"watching".*"process": "monitor"', 20)
 
     assert [one for one in receiver.payloads if one["alert"] != "no-live-worker"] == []
     assert len(watched.pids("monitor")) == 1

@@ -107,13 +107,6 @@ def test_a_payload_is_plain_json_with_an_id_of_its_own_and_tells_how_long_it_hel
     assert first["at"] == "2026-01-02T03:04:05.000+00:00"
 
 
-def test_a_status_line_comes_once_a_minute() -> None:
-    lines = Looking().see(WELL, 130)
-
-    assert [line["event"] for line in lines] == ["status"] * 3
-    assert lines[0]["workers"] == 1
-
-
 def test_a_beat_is_fresh_for_a_while_and_gone_with_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert not heartbeat_file.is_fresh(time.time())
