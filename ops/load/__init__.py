@@ -1,16 +1,14 @@
-"""`miniserve loadtest`: a closed or an open loop of sentences against any miniserve, from one thread and plain sockets.
+"""`miniserve loadtest`: a closed or an open loop of sentences against any miniserve, from one event loop.
 
 | concern | module |
 |---|---|
 | what is sent | prompts (with prompts.txt) |
-| one HTTP connection | connection |
+| one server's client, on connections that it keeps | client |
 | when it is sent | arrivals |
-| the loop | clients |
+| the loop, which the drills use, too | loop |
 | the load of this command | generator |
 | what came back | measurements |
 | how fast the generator itself is | ceiling |
 | options and progress | command |
 | what is printed | report |
-
-HTTP is written by hand here, and only here: a client library would take as much of the two cores as the server does.
 """

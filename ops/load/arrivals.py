@@ -38,13 +38,6 @@ class ClosedLoop:
     def draw(self, now_s: float) -> float:
         return now_s
 
-    # For ops/load/clients.py, until the drills send by ops/load/loop.py.
-    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
-        return elapsed_s if num_in_flight < self.max_connections else None
-
-    def next_s(self) -> float | None:
-        return None
-
 
 class VariedLoop:
     """A Poisson process whose rate goes straight from point to point (second, rate), and stays at the last one.
@@ -82,20 +75,6 @@ class VariedLoop:
             share = self.rate_per_s(self._due_s) / self._highest_per_s
             if share >= 1.0 or self._rng.random() < share:
                 return self._due_s
-
-    # For ops/load/clients.py, until the drills send by ops/load/loop.py.
-    _ahead_s: float | None = None
-
-    def take(self, elapsed_s: float, num_in_flight: int) -> float | None:
-        if self.next_s() > elapsed_s or num_in_flight >= self.max_connections:
-            return None
-        due_s, self._ahead_s = self._ahead_s, None
-        return due_s
-
-    def next_s(self) -> float:
-        if self._ahead_s is None:
-            self._ahead_s = self.draw(0.0)
-        return self._ahead_s
 
 
 class OpenLoop(VariedLoop):

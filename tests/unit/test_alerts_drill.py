@@ -67,12 +67,10 @@ def test_a_load_that_varies_follows_its_points_and_comes_as_often_as_they_say() 
 
     due = []
     while not due or due[-1] < 300.0:
-        due.append(loop.take(1e9, 0))
+        due.append(loop.draw(0.0))
 
     counts = [sum(begin <= at_s < begin + 100 for at_s in due) for begin in (0, 100, 200)]
     assert counts == [pytest.approx(1000, rel=0.12), pytest.approx(3000, rel=0.08), pytest.approx(1000, rel=0.12)]
-    assert loop.take(1e9, 4) is None  # no connection is free
-    assert loop.take(0.0, 0) is None
 
 
 def test_the_plan_goes_on_rising_until_it_is_told_to_fall() -> None:
