@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -69,21 +69,27 @@ class ScriptedQueue:
 
     def drain(self, worker: str, room: FreeCapacity = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
         """The ids that it delivers."""
-        return [delivery[0].decode() for delivery in self._deliveries(worker, room, num_held, service_s)]
+        return [row[0].decode() for row in self.deliveries(worker, room, num_held, service_s=service_s)[0]]
 
     def delivered(self, worker: str) -> list[Any]:
         """The first delivery: id, attempt, waited us, ..."""
-        return self._deliveries(worker, AMPLE, 0, 0.0)[0]
+        return self.deliveries(worker, AMPLE, 0)[0][0]
 
-    def _deliveries(self, worker: str, room: FreeCapacity, num_held: int, service_s: float) -> list[Any]:
+    def deliveries(
+        self, worker: str, room: FreeCapacity, num_held: int, num_others: int = 0, service_s: float = 0.0
+    ) -> tuple[list[Any], list[str]]:
+        """What DRAIN delivers, and the ids that the worker is to drop."""
         if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
-            self.run(script("resync", worker, _LEASE_S, _EPOCH))
-        about = (room.tokens, room.requests, num_held, 0, service_s, 1)
-        arguments = (worker, _LEASE_S, _EPOCH, *about)
-        needs_resync, *_, deliveries = self.run(script("drain", *arguments))
+            self.resync(worker)
+        about = (room.tokens, room.requests, num_held, num_others, service_s, 1)
+        needs_resync, dropped, *_, deliveries = self.run(script("drain", worker, _LEASE_S, _EPOCH, *about))
         assert not needs_resync
         self.tickets |= {row[0].decode(): row[8] for row in deliveries}
-        return deliveries
+        return deliveries, [each.decode() for each in dropped]
+
+    def resync(self, worker: str) -> None:
+        """The worker holds nothing, and says so."""
+        self.run(script("resync", worker, _LEASE_S, _EPOCH))
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
         self.finish_all(worker, [Completion(request_id, reason, (7, 1)) for request_id in request_ids])
@@ -99,13 +105,17 @@ class ScriptedQueue:
         """Its lease runs out, and somebody else's beat notices."""
         self.beat("reaper")
         self.client.zadd("miniserve:leases", {worker: 1})
-        self.beat("reaper")
-        self.run(script("leave", "reaper"))
+        self.beat_of_another()
 
     def report(self, reporter: Reporter, is_reply_lost: bool = False, **totals: float) -> None:
         self.run(reporter.command({name.replace("__", ":"): value for name, value in totals.items()}))
         if not is_reply_lost:
             reporter.note_reply(0)
+
+    def beat_of_another(self) -> None:
+        """Of a worker that comes and goes: it notices what was changed by hand."""
+        self.beat("reaper")
+        self.run(script("leave", "reaper"))
 
     def observe(self) -> Observed:
         """Looks at the counts, too."""
@@ -121,6 +131,24 @@ class ScriptedQueue:
         self.drain(worker, room)
         self._by_digest[digest] = source
         return int(self.client.getdel("test:ids") or 0)
+
+
+class Published:
+    """Hears what the scripts publish on some channels."""
+
+    def __init__(self, client: Redis, channels: Sequence[str]) -> None:
+        self._heard = client.pubsub()
+        self._heard.subscribe(*channels)
+
+    def lines(self) -> Iterator[tuple[str, bytes]]:
+        """Channel and line; of all until now."""
+        self._heard.ping()
+        while (message := self._heard.get_message(timeout=1.0)) and message["type"] != "pong":
+            if message["type"] == "message":
+                yield from ((message["channel"].decode(), line) for line in message["data"].split(b"\n"))
+
+    def close(self) -> None:
+        self._heard.close()
 
 
 _COUNTS_READS = """local real, redis = redis, {}

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 
-from scheduler.errors import Cancelled, DeadlineExceeded, RequestFailed
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Timings
+from scheduler.errors import Cancelled, RequestFailed
+from scheduler.messages import Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take
 from worker.queue import api_listener
 from worker.queue.protocol import Submission
@@ -104,37 +104,6 @@ def test_the_request_lives_on_while_another_waiter_is_left(house: RedisHouse) ->
     assert take(worker) == ["a"]
     answer(worker, "a")
     assert api.wait(second) == an_answer("a")
-
-
-def test_a_worker_that_comes_back_from_the_dead_does_not_answer_twice(house: RedisHouse) -> None:
-    api, one, two = house.api(), house.worker(), house.worker()
-    ticket = api.submit(a_request("a"))
-    assert take(one) == ["a"]
-    house.kill(one)
-    assert take(two) == ["a"]
-
-    one.exchange([an_answer("a", 1)], AMPLE)
-    two.exchange([an_answer("a", 2)], AMPLE)
-
-    assert api.wait(ticket).output_ids == (2,)
-
-
-def test_every_way_out_of_the_queue_releases_exactly_once(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    tickets = {name: api.submit(a_request(name)) for name in ("finished", "failed", "cancelled", "late", "queued")}
-    assert len(take(worker, free_tokens=42 * 4)) == 4
-    api.cancel("queued")
-    api.cancel("cancelled")
-    with pytest.raises(DeadlineExceeded):
-        api.wait(tickets["late"], 0)
-
-    cancelled: set[str] = set()
-    eventually(lambda: cancelled.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or len(cancelled) == 2)
-    endings = [an_answer("finished"), Completion("failed", FinishReason.ERROR, error="x")]
-    worker.exchange(endings * 2, NO_CAPACITY)
-
-    assert cancelled == {"cancelled", "late"}
-    assert nothing_is_reserved(api)
 
 
 def _answered(api: SubmittingMailbox, worker: WorkerMailbox, request_id: str) -> Submission:

@@ -60,23 +60,6 @@ def test_waiting_ends_with_the_last_answer_and_not_before(house: RedisHouse) -> 
     assert [completion.request_id for completion in completions] == ["a", "b"]
 
 
-@pytest.mark.parametrize(
-    ("limits", "first"),
-    [(MailboxLimits(max_requests=4), 2), (MailboxLimits(max_tokens=4 * 42), 2), (MailboxLimits(max_requests=3), 1)],
-)
-def test_a_queue_without_room_for_all_takes_none(house: RedisHouse, limits: MailboxLimits, first: int) -> None:
-    api, worker = house.api(limits), house.worker()
-    api.submit_all(some(*"xyz"[:first]))
-    before = reserved(api)
-
-    with pytest.raises(QueueFull):
-        api.submit_all(some("a", "b", "c"))
-
-    assert reserved(api) == before
-    assert take(worker) == list("xyz"[:first]), "nothing of the refused ones was queued"
-    assert list(api.submit_all(some("a", "b")).outcomes) == ["a", "b"]
-
-
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
 def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHouse, limits: MailboxLimits) -> None:
     api = house.api(limits)
@@ -85,17 +68,6 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHou
         api.submit_all(some("a", "b", "c"))
 
     assert reserved(api) == (0, 0, 0)
-
-
-def test_sent_twice_they_run_once(house: RedisHouse) -> None:
-    api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
-
-    first, second = api.submit_all(some("a", "b")), api.submit_all(some("a", "b", "c"))
-    assert take(worker) == ["a", "b", "c"]
-    answer(worker, "a", "b", "c")
-
-    assert api.wait_all(first) == [an_answer("a"), an_answer("b")]
-    assert api.wait_all(second) == [an_answer("a"), an_answer("b"), an_answer("c")]
 
 
 def test_those_refused_are_not_attached_to_what_runs_already(house: RedisHouse) -> None:

@@ -47,18 +47,6 @@ def test_exactly_as_many_tokens_as_allowed_are_accepted(house: RedisHouse) -> No
     assert api.status().reserved_tokens == 100
 
 
-def test_work_in_progress_counts_against_the_bound(house: RedisHouse) -> None:
-    api, worker = house.api(MailboxLimits(max_requests=1)), house.worker()
-    api.submit(a_request("a"))
-    assert take(worker) == ["a"]
-
-    with pytest.raises(QueueFull):
-        api.submit(a_request("b"))
-    answer(worker, "a")
-
-    api.submit(a_request("b"))
-
-
 def test_a_request_to_be_followed_is_refused_before_it_is_followed(house: RedisHouse) -> None:
     """A stream has one status, and this is the last moment for it."""
     api = house.api(MailboxLimits(max_requests=1))
@@ -79,16 +67,6 @@ def test_a_refusal_says_when_to_come_back_by_the_measured_rate(house: RedisHouse
     assert take(worker) == ["a"]
 
 
-def test_requests_are_delivered_in_the_order_of_their_arrival(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    names = [f"r{number}" for number in range(20)]
-
-    for name in names:
-        api.submit(a_request(name))
-
-    assert take(worker) == names
-
-
 def test_the_same_request_sent_twice_runs_once(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
 
@@ -98,26 +76,6 @@ def test_the_same_request_sent_twice_runs_once(house: RedisHouse) -> None:
 
     assert api.wait(first) == api.wait(second)
     assert api.status().reserved_requests == 0
-
-
-def test_delivery_stops_at_the_first_request_that_does_not_fit(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    for name, size in (("a", 10), ("b", 100), ("c", 1)):
-        api.submit(a_request(name, num_prompt_tokens=size))
-
-    assert take(worker, free_tokens=100) == ["a"]  # c would fit, but nobody overtakes b
-    assert take(worker, free_tokens=131) == []
-    assert take(worker, free_tokens=132) == ["b"]
-
-
-def test_no_more_requests_are_delivered_than_there_is_room_for(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    for name in ("a", "b", "c"):
-        api.submit(a_request(name))
-
-    assert take(worker, requests=0) == []
-    assert take(worker, requests=2) == ["a", "b"]
-    assert take(worker, requests=2) == ["c"]
 
 
 def test_the_first_request_that_does_not_fit_is_named_and_stays_in_the_queue(house: RedisHouse) -> None:
@@ -152,18 +110,6 @@ def test_what_a_leaving_worker_held_comes_first_and_uncounted(house: RedisHouse)
 
     assert ids_of(inbox) == ["a", "b", "c"]
     assert [delivery.attempt for delivery in inbox.deliveries] == [1, 1, 1]
-
-
-def test_a_worker_that_leaves_gives_its_work_to_the_others(house: RedisHouse) -> None:
-    api, one, two = house.api(), house.worker(), house.worker()
-    api.submit(a_request("a"))
-    assert take(one) == ["a"]
-
-    one.close()
-    (delivery,) = two.exchange((), AMPLE).deliveries
-
-    assert (delivery.request.request_id, delivery.attempt) == ("a", 1)
-    assert api.status().live_workers == 1
 
 
 def test_an_idle_worker_is_woken_by_the_first_request(waking_house: RedisHouse) -> None:

@@ -40,54 +40,6 @@ def test_the_area_grows_between_two_looks_without_any_request_moving(queue: Scri
     assert areas == pytest.approx([2.0, 4.0, 9.0], abs=1e-5)
 
 
-def test_every_way_to_end_takes_its_time_into_stay(queue: ScriptedQueue) -> None:
-    queue.beat("w")
-    queue.accept("done", "failed", "leaves", "cut")
-    queue.accept("late", within_s=2.0)
-    queue.accept("waits-and-leaves", "waits-too-long")
-    queue.now_s = 1.0
-    queue.cancel("waits-and-leaves")
-    queue.cancel("waits-too-long", FinishReason.EXPIRED)
-    queue.now_s = 3.0
-    assert queue.drain("w") == ["done", "failed", "leaves", "cut"]
-    queue.cancel("leaves")
-    queue.now_s = 4.0
-    queue.finish("w", "done")
-    queue.finish("w", "failed", reason=FinishReason.ERROR)
-    queue.finish("w", "leaves", reason=FinishReason.CANCELLED)
-    queue.finish("w", "cut", reason=FinishReason.LENGTH)
-
-    seen = queue.observe()
-
-    told = {name: seen.counts.get(name) for name in ("done", "done_length", "failed", "cancelled", "expired")}
-    assert told == {"done": 2, "done_length": 1, "failed": 1, "cancelled": 2, "expired": 2}
-    assert seen.counts["expired_waiting"] == 2
-    assert seen.now.stay_s == pytest.approx(4 * 4.0 + 2 * 1.0 + 3.0, abs=1e-4)
-    assert seen.now.area_s == pytest.approx(seen.now.stay_s, abs=1e-4)
-    assert seen.dead_letters == 1
-
-
-def test_work_of_a_worker_that_died_stays_in_the_system_all_the_time(queue: ScriptedQueue) -> None:
-    queue.beat("first")
-    queue.accept("a")
-    assert queue.drain("first") == ["a"]
-    queue.now_s = 10.0
-    queue.die("first")
-    amid = queue.observe()
-    queue.beat("second")
-    queue.now_s = 12.0
-    assert queue.drain("second") == ["a"]
-    queue.now_s = 13.0
-    queue.finish("first", "a")  # too late: it is another's now
-    queue.finish("second", "a")
-
-    seen = queue.observe()
-
-    assert (amid.num_waiting, amid.num_running) == (1, 0)
-    assert (seen.counts["accepted"], seen.counts["done"], seen.counts["duplicates"]) == (1, 1, 1)
-    assert (seen.now.area_s, seen.now.stay_s) == pytest.approx((13.0, 13.0), abs=1e-5)
-
-
 @pytest.mark.parametrize("notices_first", ["beat", "drain"])
 def test_a_dead_letter_put_back_by_the_dashboard_has_its_time_from_then_on(
     queue: ScriptedQueue, notices_first: str
