@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons lint audit format train pictures clean
+.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons docs lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,6 +10,7 @@ PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 RUN := $(VENV)/.run
 TEST := $(VENV)/.test
 SYSTEM := $(VENV)/.system
+DOCS := $(VENV)/.docs
 TOOLS := .venv-tools
 # One lock for every Python and platform that we support.
 LOCK := $(TOOLS)/bin/uv --quiet pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
@@ -57,6 +58,7 @@ lock: $(TOOLS)/bin/uv ## requirements/ anew, with the newest releases that pypro
 	@$(LOCK) --output-file requirements/run.txt
 	@$(LOCK) --extra otel --extra plots --group test --constraints requirements/run.txt --output-file requirements/test.txt
 	@$(LOCK) --extra otel --extra plots --group test --group system --constraints requirements/test.txt --output-file requirements/system.txt
+	@$(LOCK) --group docs --constraints requirements/run.txt --output-file requirements/docs.txt
 
 $(TOOLS)/bin/%:
 	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
@@ -109,6 +111,9 @@ test-training: $(TEST) ## the tests of the training and of its sentences; instal
 
 test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
 	@./ops/deploy/pythons_drill.sh
+
+docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet && echo "open site/index.html"
 
 lint: $(TEST) ## ruff, and mypy for api, scheduler and worker
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

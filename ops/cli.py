@@ -76,7 +76,7 @@ class _Commands(CommandsElsewhere):
                 raise click.UsageError(problem, ctx) from None
             raise
         if sum(word.partition("=")[0] == "--redis-url" for word in rest) > 1:  # click takes the last one
-            raise click.UsageError("--redis-url is given more than once: one system has one Redis (docs/cells.md)", ctx)
+            raise click.UsageError("--redis-url is given more than once: one system has one Redis (docs/proxies.md)", ctx)
         is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))
@@ -116,7 +116,7 @@ def main() -> None:
 @option("--prefill-workers", type=click.IntRange(0, 64), default=0,
         help="In place of --workers: worker processes that only read prompts.")  # fmt: skip
 @option("--decode-workers", type=click.IntRange(0, 64), default=0,
-        help="And those that go on from what was read (docs/pools.md).")  # fmt: skip
+        help="And those that go on from what was read (docs/operations.md).")  # fmt: skip
 def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool, **pools: int) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system

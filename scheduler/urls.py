@@ -16,7 +16,7 @@ _NO_ADDRESS = "the part after // must be HOST or HOST:PORT, the port a whole num
 _NO_DATABASE = "after the host comes the number of a database, as in /0"
 _SEVERAL = (
     "it must name one Redis; for more load run several deployments behind a balancer that hashes the client: "
-    "docs/cells.md"
+    "docs/proxies.md"
 )
 _NO_SERVICE = "after the sentinels comes the name they know the Redis by, and perhaps a database, as in /mymaster/0"
 # Not all that redis-py takes: a timeout given here would replace ours, which the lease depends on.

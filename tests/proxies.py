@@ -1,4 +1,4 @@
-"""Proxies as docs/proxies.md and docs/cells.md show them, on free ports, as children of the test."""
+"""Proxies as docs/proxies.md shows them, on free ports, as children of the test."""
 
 from __future__ import annotations
 
@@ -107,9 +107,9 @@ def before_one(name: str, api_port: int) -> str:
 
 
 def before_cells(ports: Sequence[int]) -> str:
-    """The configuration that docs/cells.md shows, for cells on these ports."""
+    """The configuration that docs/proxies.md shows, for cells on these ports."""
     addresses = iter([f"127.0.0.1:{port}" for port in ports])
-    return re.sub(r"10\.0\.\d\.10:8000", lambda _: next(addresses), _blocks("cells", "The balancer")[0])
+    return re.sub(r"10\.0\.\d\.10:8000", lambda _: next(addresses), _blocks("proxies", "Past one Redis: cells")[0])
 
 
 def _blocks(page: str, section: str) -> list[str]:

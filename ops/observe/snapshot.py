@@ -2,7 +2,7 @@
 
 Gauges are those of the later of two scrapes. Rates and percentiles are of the time between the two: from differences of
 counters and of histogram buckets. None stands for what the server does not report, or what did not happen in that time.
-The field names are the keys of `miniserve top --json` (docs/top.md): add some, rename none.
+The field names are the keys of `miniserve top --json` (docs/watch.md): add some, rename none.
 """
 
 from __future__ import annotations

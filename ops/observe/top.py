@@ -97,7 +97,7 @@ def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) 
     ends it. If the server does not answer, the last values stay, with their age. Alerts are those that hold at this
     moment; give --slo-ms as the server has it.
 
-    If standard output is no terminal, it acts as with --once. docs/top.md lists the keys of the JSON document.
+    If standard output is no terminal, it acts as with --once. docs/watch.md lists the keys of the JSON document.
 
     Exits with 1 if a single picture was asked for and the URL does not answer.
     """

@@ -43,7 +43,7 @@ def plan(settings: Settings, rate: float, p95: float, json: bool, **asked: Any) 
     """Size a deployment: workers and API processes for --rate requests per second.
 
     Serves the load on a virtual clock, with the batching policy that serves and the costs of `miniserve calibrate`, and
-    looks for the fewest processes that keep --p95. Nothing is started. docs/scale.md says how far to trust it.
+    looks for the fewest processes that keep --p95. Nothing is started. docs/capacity.md says how far to trust it.
     """
     if not settings.uses_queue:
         raise click.UsageError(f"--mode {settings.mode} has no workers to size; take continuous or static")

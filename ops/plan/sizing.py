@@ -105,7 +105,7 @@ class Sizer:
         most_per_s = MOST_BUSY_REDIS / self.redis_s
         return (
             f"one Redis serves {most_per_s:,.0f} requests/s, not {rate_per_s:,g}; run {number} deployments behind a "
-            f"balancer (docs/cells.md), and plan each of them with --rate {floor(rate_per_s / number)}"
+            f"balancer (docs/proxies.md), and plan each of them with --rate {floor(rate_per_s / number)}"
         )
 
     def _why_not(self, goal: Goal, size: Size) -> str:

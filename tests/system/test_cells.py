@@ -1,4 +1,4 @@
-"""Two whole deployments behind nginx with the configuration of docs/cells.md."""
+"""Two whole deployments behind nginx with the configuration of docs/proxies.md."""
 
 from __future__ import annotations
 

@@ -71,14 +71,14 @@ def test_a_list_of_redis_urls_is_refused_with_what_to_do_instead(command: str) -
     result = CliRunner().invoke(main, [command, "--redis-url", "redis://a/0,redis://u:secret@b/0"])
 
     assert (result.exit_code, "secret" in result.output) == (2, False)
-    assert "--redis-url" in result.output and "docs/cells.md" in result.output
+    assert "--redis-url" in result.output and "docs/proxies.md" in result.output
 
 
 @pytest.mark.parametrize("words", [["--redis-url", "redis://b/0"], ["--redis-url=redis://b/0"]])
 def test_a_second_redis_url_is_refused_and_does_not_take_the_place_of_the_first(words: list[str]) -> None:
     result = CliRunner().invoke(main, ["monitor", "--redis-url", "redis://a/0", *words])
 
-    assert (result.exit_code, "docs/cells.md" in result.output) == (2, True)
+    assert (result.exit_code, "docs/proxies.md" in result.output) == (2, True)
 
 
 def test_the_help_of_up_says_which_level_it_logs_without_the_option() -> None:

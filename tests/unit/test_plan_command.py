@@ -68,7 +68,7 @@ def test_where_cores_are_without_number_any_rate_that_one_redis_serves_has_a_pla
     size = sizer.smallest(Goal(0.99 * most_per_s, 0.25))
 
     assert sizer.p95_s(0.99 * most_per_s, size) <= 0.25
-    with pytest.raises(GoalError, match=r"run 3 deployments .*docs/cells.md.* --rate [0-9]+$"):
+    with pytest.raises(GoalError, match=r"run 3 deployments .*docs/proxies.md.* --rate [0-9]+$"):
         sizer.smallest(Goal(2.5 * most_per_s, 0.25))
 
 

@@ -174,7 +174,7 @@ def test_the_json_document_holds_no_infinity_and_no_nan() -> None:
 
 
 def test_the_page_explains_every_key_of_the_document() -> None:
-    page = (DOCS / "top.md").read_text(encoding="utf-8")
+    page = (DOCS / "watch.md").read_text(encoding="utf-8")
     told = window(utilization=0.9).document()
 
     assert set(told) == {spec.name for spec in fields(Snapshot)}
