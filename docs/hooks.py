@@ -1,7 +1,7 @@
 """What `make docs` changes of the pages, which are written to be read in the repository, too.
 
-Pages outside docs/ become pages of the site. A link to a source file becomes its name: the site has no copy of it. A link
-that leads nowhere is left alone, so that the strict build fails.
+Pages outside docs/ become pages of the site. A link to a source file becomes its name: the site has no copy of it.
+A link that leads nowhere is left alone, so that the strict build fails.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    written = {place: name for name, place in FROM_ELSEWHERE.items()}.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+    sources = {place: name for name, place in FROM_ELSEWHERE.items()}
+    written = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     markdown = markdown.replace("<details>", '<details markdown="1">')
     return _LINK.sub(lambda link: _of_site(link, posixpath.dirname(written), page.file.src_uri), markdown)
 

@@ -76,7 +76,7 @@ class _Commands(CommandsElsewhere):
                 raise click.UsageError(problem, ctx) from None
             raise
         if sum(word.partition("=")[0] == "--redis-url" for word in rest) > 1:  # click takes the last one
-            raise click.UsageError("--redis-url is given more than once: one system has one Redis (docs/proxies.md)", ctx)
+            raise click.UsageError("--redis-url is given twice: one system has one Redis (docs/proxies.md)", ctx)
         is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))

@@ -8,6 +8,6 @@
 | how a request moves from one to the other | worker/queue/lua: hand_over |
 
 What was read waits in a queue of its own, which a decode worker drains as any worker drains the first one. So leases,
-recovery, deadlines and cancellation are those of any worker (docs/operations.md). A worker of role `all` imports none of
-this.
+recovery, deadlines and cancellation are those of any worker (docs/operations.md). A worker of role `all` imports none
+of this.
 """
