@@ -1,4 +1,4 @@
-"""A service that serves on a virtual clock: one queue, workers with the real batching policy, a linear cost model.
+"""A service on the virtual clock of `miniserve plan`: a queue, workers with the real policy, costs by formula.
 
 It keeps the books that the scripts in Redis keep and shows them once a second, so that what is computed from them can
 be compared with what really happened.
@@ -6,194 +6,122 @@ be compared with what really happened.
 
 from __future__ import annotations
 
-import heapq
 import random
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 
+from ops.load.arrivals import VariedLoop
+from ops.plan.clock import VirtualClock
+from ops.plan.costs import StageCost
+from ops.plan.mix import SentenceSize
+from ops.plan.queue import SimulatedQueue
+from ops.plan.worker import Job, WorkerModel, job_of
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
-from scheduler.observations import DECODE_WORK
 
-WORD = 7  # any token that is not <eos>
 MAX_OUTPUT_TOKENS = 32
 HISTORY = 120  # moments
-PROMPTS = [(WORD,) * length for length in range(64)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CostModel:
     """Seconds of an iteration: `fixed_s` + so much for each prompt token and each decode step."""
 
+    dice: random.Random
     fixed_s: float = 0.03
     prompt_s: float = 0.0005
     decode_s: float = 0.0010
-    noise: float = 0.0  # relative standard deviation
+    noise: float = 0.2  # relative standard deviation
 
-    def seconds(self, prompt_tokens: int, decodes: int, dice: random.Random) -> float:
-        mean = self.fixed_s + self.prompt_s * prompt_tokens + self.decode_s * decodes
-        return mean * max(0.2, dice.gauss(1.0, self.noise)) if self.noise else mean
-
-
-@dataclass(slots=True)
-class _Worker:
-    policy: ContinuousBatching
-    plan: StepPlan | None = None
-    begun_s: float = 0.0
-    cost_s: float = 0.0
+    def seconds(self, num_prompts: int, prompt_tokens: int, num_decodes: int, context_tokens: int) -> float:
+        mean = self.fixed_s + self.prompt_s * prompt_tokens + self.decode_s * num_decodes
+        return mean * max(0.2, self.dice.gauss(1.0, self.noise))
 
 
-@dataclass(slots=True)
 class Service:
-    """`rate(now)` is the offered load in requests/s; `lose` says of which requests the books forget to note the end."""
+    """`lose` says of which requests the books forget to note the end."""
 
-    rate: Callable[[float], float]
-    most_rate: float
-    costs: CostModel = CostModel()
-    limits: BatchLimits = BatchLimits(4096, 256, 512)
-    num_workers: int = 1
-    seed: int = 0
-    lose: Callable[[int], bool] = lambda number: False
-    now: float = 0.0
-    waits: list[tuple[float, float]] = field(default_factory=list)  # of all admitted: arrival, seconds until then
-    stays: list[tuple[float, float]] = field(default_factory=list)
-    history: deque[Moment] = field(default_factory=lambda: deque(maxlen=HISTORY))
-    _dice: random.Random = field(init=False)
-    _queue: deque[tuple[float, CorrectionRequest]] = field(default_factory=deque)
-    _lengths: dict[str, int] = field(default_factory=dict)
-    _arrived_s: dict[str, float] = field(default_factory=dict)
-    _events: list[tuple[float, int, str]] = field(default_factory=list)
-    _workers: list[_Worker] = field(init=False)
-    _sums: dict[str, float] = field(init=False)
-    _area_s: float = 0.0
-    _stay_s: float = 0.0
-    _accepted: int = 0
-    _ended: int = 0
-    _reserved: int = 0
-    _noted_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self._dice = random.Random(self.seed)
-        self._workers = [_Worker(ContinuousBatching(self.limits)) for _ in range(self.num_workers)]
-        names = "n t tt p d work work2 work_t requests outputs reserved prompts"
-        self._sums = dict.fromkeys(names.split(), 0.0)
-        heapq.heappush(self._events, (self._dice.expovariate(self.most_rate), -1, "arrival"))
-        heapq.heappush(self._events, (1.0, -2, "second"))
+    def __init__(
+        self,
+        arrivals: VariedLoop,
+        limits: BatchLimits = BatchLimits(4096, 256, 512),  # noqa: B008 - frozen
+        num_workers: int = 1,
+        lose: Callable[[int], bool] = lambda number: False,
+    ) -> None:
+        self.waits: list[tuple[float, float]] = []  # of all admitted: arrival, seconds until then
+        self.stays: list[tuple[float, float]] = []
+        self._arrivals, self._limits, self._lose = arrivals, limits, lose
+        self._dice, self._clock = random.Random(0), VirtualClock()
+        self._model = WorkerModel(
+            CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, note=self._note, claims_ahead=False
+        )
+        self._queue = SimulatedQueue(self._clock, self._model, lambda: ContinuousBatching(limits), self._end)
+        self._queue.start(num_workers)
+        self._history: deque[Moment] = deque(maxlen=HISTORY)
+        self._area_s = self._stay_s = self._noted_s = 0.0
+        self._accepted = self._ended = self._reserved = 0
 
     def seconds(self, last_s: float) -> Iterator[Observed]:
         """Run until then; what is to be seen at the end of every second."""
-        while self._events[0][0] <= last_s:
-            at_s, who, what = heapq.heappop(self._events)
-            self._pass_time(at_s)
-            if what == "second":
-                heapq.heappush(self._events, (at_s + 1.0, who, what))
-                yield self._observed()
-                self.history.append(self._moment())
-            elif what == "arrival":
-                self._arrive()
-            else:
-                self._commit(self._workers[who])
-                self._begin(who)
+        self._expect()
+        for second in range(1, int(last_s) + 1):
+            is_over: list[bool] = []
+            self._clock.after(second - self._clock.now, lambda is_over=is_over: is_over.append(True))
+            while not is_over:
+                self._clock.step()
+            self._pass_time()
+            yield self._observed()
+            self._history.append(self._moment())
 
-    def _pass_time(self, at_s: float) -> None:
-        self._area_s += (self._accepted - self._ended) * (at_s - self.now)
-        self.now = at_s
+    def _expect(self) -> None:
+        self._clock.after(self._arrivals.draw(self._clock.now) - self._clock.now, self._arrive)
 
     def _arrive(self) -> None:
-        heapq.heappush(self._events, (self.now + self._dice.expovariate(self.most_rate), -1, "arrival"))
-        if self._dice.random() * self.most_rate > self.rate(self.now):
-            return  # thinned: Lewis & Shedler 1979
-        name = str(self._accepted)
-        length = self._dice.randint(8, 28)
-        request = CorrectionRequest(name, PROMPTS[length], PROMPTS[length], MAX_OUTPUT_TOKENS, "tokenizer")
-        self._lengths[name] = _num_outputs(self._dice)
-        self._arrived_s[name] = self.now
+        self._expect()
+        self._pass_time()
+        size = SentenceSize(self._dice.randint(8, 28), _num_outputs(self._dice))
+        job = job_of(str(self._accepted), size, self._clock.now, None)
         self._accepted += 1
-        self._reserved += request.reserved_tokens
-        self._queue.append((self.now, request))
-        for who, worker in enumerate(self._workers):
-            if worker.plan is None and self._queue:
-                self._begin(who)
+        self._reserved += job.request.reserved_tokens
+        self._queue.accept([job])
 
-    def _begin(self, who: int) -> None:
-        """Drain what fits; then the next iteration, if there is anything to compute."""
-        worker = self._workers[who]
-        free, share = worker.policy.free_tokens, -(-len(self._queue) // self.num_workers)
-        while self._queue and share > 0 and self._queue[0][1].reserved_tokens <= free:
-            free -= self._queue[0][1].reserved_tokens
-            arrived_s, request = self._queue.popleft()
-            worker.policy.submit(Delivery(request, 1, self.now - arrived_s), self.now)
-            share -= 1
-        worker.plan = None
-        if worker.policy.has_work:
-            self._plan(worker, who)
+    def _note(self, plan: StepPlan) -> None:
+        now = self._clock.now
+        self.waits.extend((now - sequence.queue_s, sequence.queue_s) for sequence in plan.prefills)
 
-    def _plan(self, worker: _Worker, who: int) -> None:
-        plan = worker.plan = worker.policy.plan(self.now)
-        self.waits.extend((self.now - sequence.queue_s, sequence.queue_s) for sequence in plan.prefills)
-        prompts = sum(len(sequence.request.prompt_ids) for sequence in plan.prefills)
-        cost_s = self.costs.seconds(prompts, len(plan.decodes), self._dice)
-        worker.begun_s, worker.cost_s = self.now, cost_s
-        heapq.heappush(self._events, (self.now + cost_s, who, "iteration"))
+    def _end(self, jobs: Sequence[Job]) -> None:
+        self._pass_time()
+        for job in jobs:
+            if self._lose(int(job.request.request_id)):
+                continue
+            self.stays.append((job.accepted_s, self._clock.now - job.accepted_s))
+            self._stay_s += self._clock.now - job.accepted_s
+            self._ended += 1
+            self._reserved -= job.request.reserved_tokens
 
-    def _commit(self, worker: _Worker) -> None:
-        plan = worker.plan
-        tokens = [
-            EOS_ID if len(sequence.output_ids) + 1 >= self._lengths[sequence.request_id] else WORD for sequence in plan
-        ]
-        prompts = sum(len(sequence.request.prompt_ids) for sequence in plan.prefills)
-        self._note(worker.cost_s, prompts, len(plan.decodes))
-        for sequence, _ in worker.policy.commit(plan, tokens, self.now):
-            self._end(sequence.request, len(sequence.output_ids))
-
-    def _note(self, t: float, p: int, d: int) -> None:
-        work = p + DECODE_WORK * d
-        products = {"tt": t * t, "work": work, "work2": work * work, "work_t": work * t}
-        for name, value in ({"n": 1, "t": t, "p": p, "d": d} | products).items():
-            self._sums[name] += value
-
-    def _end(self, request: CorrectionRequest, num_outputs: int) -> None:
-        for name, value in (
-            ("requests", 1),
-            ("outputs", num_outputs),
-            ("reserved", request.reserved_tokens),
-            ("prompts", len(request.prompt_ids)),
-        ):
-            self._sums[name] += value
-        arrived_s = self._arrived_s.pop(request.request_id)
-        del self._lengths[request.request_id]
-        if self.lose(int(request.request_id)):
-            return
-        self.stays.append((arrived_s, self.now - arrived_s))
-        self._stay_s += self.now - arrived_s
-        self._ended += 1
-        self._reserved -= request.reserved_tokens
+    def _pass_time(self) -> None:
+        self._area_s += (self._accepted - self._ended) * (self._clock.now - self._noted_s)
+        self._noted_s = self._clock.now
 
     def _moment(self) -> Moment:
-        return Moment(self.now, self._area_s, self._stay_s, self._accepted, self._ended, dict(self._sums))
+        sums = asdict(self._model.sums)
+        return Moment(self._clock.now, self._area_s, self._stay_s, self._accepted, self._ended, sums)
 
     def _observed(self) -> Observed:
+        limits, policies = self._limits, [worker.policy for worker in self._queue.workers]
+        bounds = limits.kv_budget_tokens, limits.max_slots, limits.max_prefill_rows
         facts = tuple(
-            WorkerFacts(
-                f"worker-{number}",
-                len(worker.policy.running),
-                len(worker.policy.waiting),
-                worker.policy.reserved_tokens,
-                self.limits.kv_budget_tokens,
-                self.limits.max_slots,
-                self.limits.max_prefill_rows,
-            )
-            for number, worker in enumerate(self._workers)
+            WorkerFacts(f"worker-{number}", len(one.running), len(one.waiting), one.reserved_tokens, *bounds)
+            for number, one in enumerate(policies)
         )
-        running = sum(len(worker.policy.running) for worker in self._workers)
+        running = sum(len(one.running) for one in policies)
         return Observed(
             now=self._moment(),
-            history=tuple(self.history),
+            history=tuple(self._history),
             workers=facts,
-            queue_depth=len(self._queue),
-            num_waiting=len(self._queue) + sum(len(worker.policy.waiting) for worker in self._workers),
+            queue_depth=len(self._queue.waiting),
+            num_waiting=self._queue.num_open - running,
             num_running=running,
             reserved_tokens=self._reserved,
         )

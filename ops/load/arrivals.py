@@ -49,14 +49,14 @@ class VariedLoop:
 
     def __init__(self, points: Sequence[tuple[float, float]], seed: int, max_connections: int) -> None:
         self.max_connections = max_connections
-        self._points = points
+        self.points = points
         self._highest_per_s = max(rate for _, rate in points)
         self._rng = random.Random(seed)
         self._due_s = 0.0
 
     def rate_per_s(self, at_s: float) -> float:
         """What is wanted at that second."""
-        (begin_s, rate), *rest = self._points
+        (begin_s, rate), *rest = self.points
         for end_s, next_rate in rest:
             if at_s < end_s:
                 return rate + (next_rate - rate) * max(0.0, at_s - begin_s) / (end_s - begin_s)
@@ -65,8 +65,8 @@ class VariedLoop:
 
     def fall(self, at_s: float, rate_per_s: float) -> None:
         """Set the rate from that second on; the points behind it are forgotten."""
-        earlier = [point for point in self._points if point[0] < at_s]
-        self._points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
+        earlier = [point for point in self.points if point[0] < at_s]
+        self.points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
 
     def draw(self, now_s: float) -> float:
         """The time at which the next request is due, whatever the time is now; each is given out once."""

@@ -28,7 +28,7 @@ class SimulatedQueue:
         """`policy` makes that of a worker; `answer` is called with the sentences that leave one together."""
         self.num_open = 0  # accepted and unfinished
         self._clock, self._model, self._policy, self._answer = clock, model, policy, answer
-        self._queue: deque[Job] = deque()
+        self.waiting: deque[Job] = deque()
         self._claims: deque[SimulatedWorker] = deque()
         self.workers: list[SimulatedWorker] = []
         self.reserved_tokens = 0
@@ -37,12 +37,12 @@ class SimulatedQueue:
         """The sentences of a request."""
         self.num_open += len(jobs)
         self.reserved_tokens += sum([job.request.reserved_tokens for job in jobs])
-        self._queue += jobs
-        while self._queue and self._claims:
+        self.waiting += jobs
+        while self.waiting and self._claims:
             self._give(self._claims.popleft())
 
     def _claim(self, worker: SimulatedWorker) -> None:
-        if self._queue:
+        if self.waiting:
             self._give(worker)
         else:
             self._claims.append(worker)
@@ -50,10 +50,10 @@ class SimulatedQueue:
     def _give(self, worker: SimulatedWorker) -> None:
         """Its share of the queue, as far as it fits; as worker/queue/lua/take.lua does."""
         tokens, number = worker.room
-        number = min(number, -(-len(self._queue) // len(self.workers)))
+        number = min(number, -(-len(self.waiting) // len(self.workers)))
         jobs: list[Job] = []
-        while len(jobs) < number and self._queue[0].request.reserved_tokens <= tokens:
-            jobs.append(self._queue.popleft())
+        while len(jobs) < number and self.waiting[0].request.reserved_tokens <= tokens:
+            jobs.append(self.waiting.popleft())
             tokens -= jobs[-1].request.reserved_tokens
         worker.deliver(jobs)
 

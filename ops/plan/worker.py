@@ -41,6 +41,7 @@ class WorkerModel:
     hop_s: float  # to Redis and back, each
     sums: IterationSums = field(default_factory=IterationSums)
     note: Callable[[StepPlan], None] = lambda plan: None  # sees every iteration as it begins
+    claims_ahead: bool = True  # else what waits between two iterations is in the next, as if Redis took no time
 
 
 class SimulatedWorker:
@@ -64,7 +65,7 @@ class SimulatedWorker:
         self._jobs: dict[str, Job] = {}
         self._coming: list[Job] = []
         self._inbox: list[Job] = []
-        self._has_claim = self._is_computing = False
+        self._has_claim = self._is_claiming = self._is_computing = False
         self._num_timers = 0  # the last one set counts
 
     @property
@@ -80,7 +81,10 @@ class SimulatedWorker:
     def deliver(self, jobs: Sequence[Job]) -> None:
         """What its claim has brought is on its way."""
         self._coming += jobs
-        self._clock.after(self._model.hop_s, self._receive)
+        if self._is_claiming:
+            self._has_claim = False
+        else:
+            self._clock.after(self._model.hop_s, self._receive)
 
     def _receive(self) -> None:
         self._has_claim = False
@@ -93,7 +97,10 @@ class SimulatedWorker:
         now, policy = self._clock.now, self.policy
         if not self._has_claim and min(self.room) > 0:
             self._has_claim = True
-            self._clock.after(self._model.hop_s, partial(self._claim, self))
+            if self._model.claims_ahead:
+                self._clock.after(self._model.hop_s, partial(self._claim, self))
+            else:
+                self._claim_now()
         for job in self._inbox:
             self._jobs[job.request.request_id] = job
             policy.submit(Delivery(job.request, 1, now - job.accepted_s), now)
@@ -104,6 +111,13 @@ class SimulatedWorker:
             self._compute(policy.plan(now))
         elif due_in_s is not None:
             self._clock.after(max(due_in_s, _LEAST_S), partial(self._look_again, self._num_timers))
+
+    def _claim_now(self) -> None:
+        self._is_claiming = True
+        self._claim(self)
+        self._is_claiming = False
+        self._inbox += self._coming
+        self._coming.clear()
 
     def _look_again(self, timer: int) -> None:
         if timer == self._num_timers and not self._is_computing:

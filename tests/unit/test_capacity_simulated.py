@@ -6,15 +6,15 @@ The service runs the real batching policy on a virtual clock; full, it serves ab
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
 from statistics import mean
 
 import pytest
 
+from ops.load.arrivals import VariedLoop
 from scheduler.batching import BatchLimits
 from scheduler.capacity.measure import MAX_UTILIZATION, Capacity, measure
 from scheduler.settings import Settings
-from tests.simulated_service import CostModel, Service
+from tests.simulated_service import Service
 
 SETTINGS = Settings()
 LIMITS = BatchLimits(kv_budget_tokens=4096, max_slots=256, max_iteration_tokens=512)
@@ -22,14 +22,10 @@ FULL_PER_S = 71.0  # 81 requests of 50 reserved tokens at once, an iteration of 
 WARM_UP_S = 15.0
 
 
-def a_service(load: Callable[[float], float], most: float, **more: object) -> Service:
-    """`load`: the share of what one worker can do, by time; never above `most`."""
-    return Service(
-        rate=lambda now: load(now) * FULL_PER_S,
-        most_rate=most * FULL_PER_S,
-        costs=CostModel(fixed_s=0.03, prompt_s=0.0005, decode_s=0.001, noise=0.2),
-        **more,
-    )
+def a_service(*load: float | tuple[float, float], **more: object) -> Service:
+    """`load`: the share of what one worker can do; by (second, share), between them straight lines."""
+    points = [point if isinstance(point, tuple) else (0.0, point) for point in load]
+    return Service(VariedLoop([(at_s, share * FULL_PER_S) for at_s, share in points], 1, 1), **more)
 
 
 def watched(service: Service, last_s: float) -> list[tuple[float, Capacity]]:
@@ -47,7 +43,7 @@ def wait_s(service: Service, begin_s: float, end_s: float) -> float:
 
 @pytest.mark.parametrize(("load", "bar"), [(0.1, 0.2), (0.3, 0.2), (0.5, 0.2), (0.8, 0.2), (0.95, 0.35)])
 def test_the_predicted_wait_is_the_measured_one(load: float, bar: float) -> None:
-    service = a_service(lambda now: load, load)
+    service = a_service(load)
     said = watched(service, 105.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
@@ -57,7 +53,7 @@ def test_the_predicted_wait_is_the_measured_one(load: float, bar: float) -> None
 
 @pytest.mark.parametrize(("load", "num_workers"), [(0.6, 2), (1.6, 2), (2.0, 4)])
 def test_the_prediction_holds_for_several_workers(load: float, num_workers: int) -> None:
-    service = a_service(lambda now: load, load, num_workers=num_workers)
+    service = a_service(load, num_workers=num_workers)
     said = watched(service, 45.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
@@ -68,7 +64,7 @@ def test_the_prediction_holds_for_several_workers(load: float, num_workers: int)
 @pytest.mark.parametrize("limits", [BatchLimits(512, 256, 512), BatchLimits(4096, 8, 512)], ids=["tokens", "slots"])
 def test_the_prediction_holds_where_room_is_short(limits: BatchLimits) -> None:
     """Eight to ten at once: most of the wait is for a place, be it that tokens bind or slots."""
-    service = a_service(lambda now: 0.45, 0.45, limits=limits)
+    service = a_service(0.45, limits=limits)
     said = watched(service, 75.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
@@ -81,7 +77,7 @@ def test_the_prediction_holds_where_room_is_short(limits: BatchLimits) -> None:
 def test_the_prediction_holds_where_the_bound_on_stalls_binds(rows: int, per_s: int) -> None:
     """Then 28 or 22 requests/s are all that is served, where it is 71 without the bound."""
     load = per_s / FULL_PER_S
-    service = a_service(lambda now: load, load, limits=BatchLimits(4096, 256, 512, rows))
+    service = a_service(load, limits=BatchLimits(4096, 256, 512, rows))
     said = watched(service, 105.0)
 
     predicted_s = mean(capacity.predicted_wait_s for _, capacity in said)
@@ -92,7 +88,7 @@ def test_the_prediction_holds_where_the_bound_on_stalls_binds(rows: int, per_s: 
 
 @pytest.mark.parametrize("load", [0.3, 0.8])
 def test_the_utilization_is_the_share_of_what_full_batches_serve(load: float) -> None:
-    said = watched(a_service(lambda now: load, load), 75.0)
+    said = watched(a_service(load), 75.0)
 
     assert mean(capacity.utilization for _, capacity in said) == pytest.approx(load, rel=0.1)
 
@@ -100,14 +96,12 @@ def test_the_utilization_is_the_share_of_what_full_batches_serve(load: float) ->
 def test_a_ramp_past_capacity_is_told_in_time_and_foretold_well() -> None:
     """From 0.2 to 1.4 of capacity in two minutes, and back at once."""
 
-    def ramp(now: float) -> float:
-        return 0.2 + 0.01 * max(0.0, now - 20) if now < 140 else 0.2
-
-    service = a_service(ramp, 1.4)
+    ramp = VariedLoop([(0.0, 0.2), (20.0, 0.2), (140.0, 1.4), (140.1, 0.2)], 0, 1)
+    service = a_service(*ramp.points)
     said = watched(service, 240.0)
 
     told_s = next(at_s for at_s, capacity in said if capacity.utilization > 0.8)
-    assert ramp(told_s) < 0.95
+    assert ramp.rate_per_s(told_s) < 0.95
     for begin_s in (60.0, 80.0, 100.0, 120.0):  # 0.6 to 1.4
         predicted_s = mean(capacity.predicted_wait_s for at_s, capacity in said if begin_s <= at_s < begin_s + 20)
         assert predicted_s == pytest.approx(wait_s(service, begin_s, begin_s + 20), rel=0.2)
@@ -119,7 +113,7 @@ def test_a_ramp_past_capacity_is_told_in_time_and_foretold_well() -> None:
 
 @pytest.mark.parametrize("load", [0.1, 0.5, 0.9])
 def test_the_books_of_a_sound_system_obey_littles_law(load: float) -> None:
-    said = watched(a_service(lambda now: load, load), 75.0)
+    said = watched(a_service(load), 75.0)
 
     assert max(capacity.residual for _, capacity in said) < 0.05
     _, last = said[-1]
@@ -129,16 +123,16 @@ def test_the_books_of_a_sound_system_obey_littles_law(load: float) -> None:
 @pytest.mark.parametrize("every", [5, 30])
 def test_lost_requests_show_in_littles_law(every: int) -> None:
     """One in so many ends without a word: it stays in the number, and no time is ever told of it."""
-    said = watched(a_service(lambda now: 0.5, 0.5, lose=lambda number: number % every == 0), 75.0)
+    said = watched(a_service(0.5, lose=lambda number: number % every == 0), 75.0)
 
     assert said[-1][1].residual > 0.1
 
 
 def test_the_workers_needed_keep_the_wait_and_the_utilization() -> None:
     """What one overloaded worker asks for is then tried."""
-    needed = watched(a_service(lambda now: 1.9, 1.9), 25.0)[-1][1].workers_needed
+    needed = watched(a_service(1.9), 25.0)[-1][1].workers_needed
 
-    said = watched(a_service(lambda now: 1.9, 1.9, num_workers=needed), 35.0)
+    said = watched(a_service(1.9, num_workers=needed), 35.0)
 
     assert needed == 3
     assert mean(capacity.utilization for _, capacity in said) < MAX_UTILIZATION
@@ -147,9 +141,10 @@ def test_the_workers_needed_keep_the_wait_and_the_utilization() -> None:
 
 def test_a_queue_as_long_as_the_bound_is_served_within_the_deadline() -> None:
     """All at once, as many as the bound says: the last one is answered just in time."""
-    bound = watched(a_service(lambda now: 0.8, 0.8), 35.0)[-1][1]
+    bound = watched(a_service(0.8), 35.0)[-1][1]
     burst_per_s = 20 * FULL_PER_S
-    service = a_service(lambda now: 20.0 if now < bound.queue_bound_tokens / 50 / burst_per_s else 0.0, 20.0)
+    burst_s = bound.queue_bound_tokens / 50 / burst_per_s
+    service = a_service(20.0, (burst_s, 20.0), (burst_s + 0.001, 0.0001))
     for _ in service.seconds(40.0):
         pass
 
