@@ -29,13 +29,16 @@ OLD_CLIENTS := $(VENV)/old-clients
 unexport PYTHONDONTWRITEBYTECODE
 UP_OPTIONS ?=
 TRAIN_OPTIONS ?=
-INSTALL_TRAINING := $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[train,plots]'
+# The training has an environment of its own: PyTorch for it alone.
+TRAINING_VENV ?= .venv-training
+TRAINING_BIN := $(TRAINING_VENV)/bin
+TRAINING_STAMP := $(TRAINING_VENV)/.installed
 
 define TRAIN_USAGE
 make train needs sentences to learn from:
-  make train TRAIN_OPTIONS="--corpus sentences.tsv.gz --run-dir runs/train"
-Each line of the file is a tagged sentence (ops/training/text/corpus.py says how); --corpus may be given more than once.
-All options: $(BIN)/miniserve train --help    How the shipped model was trained: docs/model-card.md
+  make train TRAIN_OPTIONS="sentences.tsv.gz more.tsv.gz --out runs/train"
+Each line of a file is a tagged sentence: docs/training/sources.md says how.
+All options: $(TRAINING_BIN)/miniserve-training train --help    How the shipped model was trained: docs/model-card.md
 endef
 export TRAIN_USAGE
 
@@ -105,9 +108,14 @@ test-nightly: $(SYSTEM) ## the drills in full, three quarters of an hour, and th
 	@$(PYTEST) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 
-test-training: $(TEST) ## the tests of the training and of its sentences; installs PyTorch
-	@$(INSTALL_TRAINING)
-	@$(PYTEST_PARALLEL) -n 2 tests/training
+$(TRAINING_STAMP): pyproject.toml ops/training/pyproject.toml
+	@echo "installing into $(TRAINING_VENV), with PyTorch: two to five minutes ..."
+	@test -x $(TRAINING_BIN)/python || $(PYTHON) -m venv $(TRAINING_VENV)
+	@PYTHONWARNINGS=ignore $(TRAINING_BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --editable 'ops/training[dev]'
+	@touch $@
+
+test-training: $(TRAINING_STAMP) ## the tests of the training and of its sentences; installs PyTorch into .venv-training
+	@cd ops/training && $(abspath $(TRAINING_BIN))/python -m pytest -q -n 2
 
 test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
 	@./ops/deploy/pythons_drill.sh
@@ -125,10 +133,9 @@ audit: $(TOOLS)/bin/pip-audit install ## known vulnerabilities of the installed 
 format: $(TEST) ## ruff, repairing
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-train: install ## install PyTorch and train the model (TRAIN_OPTIONS="--corpus FILE ...")
+train: $(TRAINING_STAMP) ## install PyTorch into .venv-training and train the model (TRAIN_OPTIONS="FILE ...")
 	@$(if $(strip $(TRAIN_OPTIONS)),:,echo "$$TRAIN_USAGE" >&2; exit 2)
-	@$(INSTALL_TRAINING)
-	@$(BIN)/miniserve train $(TRAIN_OPTIONS)
+	@$(TRAINING_BIN)/miniserve-training train $(TRAIN_OPTIONS)
 
 clean: ## remove .venv and what tools left behind
-	@rm -rf $(VENV) .venv-peers $(TOOLS) build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(TRAINING_VENV) .venv-peers $(TOOLS) build dist *.egg-info .pytest_cache .ruff_cache

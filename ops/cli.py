@@ -47,9 +47,7 @@ _COMMANDS_ELSEWHERE = {
     "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
     "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard with a log-in; it reads only JSON."),
     "chaos": ("drills.command", "chaos", "Run fault drills: kill processes under load, count what is lost."),
-    "train": ("training.commands", "train", "Train the Mini-GPT from sentences."),
-    "eval": ("training.commands", "eval_", "Score the model: exact match, F0.5, false positives."),
-    "training": ("training.tools", "training", "Make the other files and figures of the model."),
+    "eval": ("evaluation.command", "eval_", "Score the model: exact match, F0.5, false positives."),
 }
 
 
@@ -59,8 +57,7 @@ class _Commands(CommandsElsewhere):
     ELSEWHERE = _COMMANDS_ELSEWHERE
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        # Those of the training do it when they run: PyTorch may want its threads.
-        if cmd_name in self.ELSEWHERE and not self.ELSEWHERE[cmd_name][0].startswith("training."):
+        if cmd_name in self.ELSEWHERE:
             configure_blas(os.environ)
         return super().get_command(ctx, cmd_name)
 

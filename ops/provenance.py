@@ -1,19 +1,15 @@
-"""Where figures and weights come from: what a reader needs to make them again. Free of PyTorch."""
+"""Where figures and weights come from: what a reader needs to make them again."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-from safetensors import safe_open
 
 _ROOT = Path(__file__).parents[1]
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -39,11 +35,6 @@ def file_digest(path: Path) -> str:
     return digest.hexdigest()[:16]
 
 
-def corpus_digests(corpora: Sequence[Path]) -> dict[str, str]:
-    """Name and digest of every corpus file that is still there."""
-    return {path.name: file_digest(path) for path in corpora if path.exists()}
-
-
 def git_commit(folder: Path = _ROOT) -> str:
     """The commit the code stands at, "+" behind it where files differ; "unknown" where it has no repository of its own.
 
@@ -66,17 +57,6 @@ def cpu_name() -> str:
             if label.strip() == "model name":
                 return name.strip()
     return platform.processor() or platform.machine()
-
-
-def weights_origin(path: Path) -> dict[str, object]:
-    """The digest of the weights that another run began from and, where it is known, their own training."""
-    with safe_open(path, framework="numpy") as file:
-        metadata = file.metadata() or {}
-    try:
-        trained = json.loads(metadata.get("trained", "null"))
-    except ValueError:
-        trained = metadata["trained"]
-    return {"weights": file_digest(path), "trained": trained}
 
 
 def _git(folder: Path, *arguments: str) -> str:

@@ -27,12 +27,9 @@ SHARED_HELP = {
 }
 _OTHER_OPTIONS = frozenset(
     """
-    against all batch_tokens calibrate calibration ceiling compile cores corpus dashboard dashboard_hosts
-    dashboard_open decode_workers device die_with_parent duration every examples expect figure generators hours list
-    max_minutes mined
-    most_changed once out p95 part prefill_workers processes prompts redraw report requests_per_s resume right_prose
-    role roles run_dir runs show start_from svg target_ms tokens_per_s top_rate trace training_seed until verbose
-    written_share
+    against all calibrate calibration ceiling cores dashboard dashboard_hosts dashboard_open decode_workers
+    die_with_parent duration every expect figure hours list most_changed once out p95 prefill_workers
+    prompts redraw report requests_per_s role roles runs show svg target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

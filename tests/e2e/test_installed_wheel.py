@@ -13,7 +13,7 @@ import pytest
 from miniserve import PACKAGES
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLES = ROOT / "ops" / "training" / "text" / "tables"
+TRAINING = ROOT / "ops" / "training"  # a distribution of its own
 BOARDS = ROOT / "ops" / "deploy" / "grafana"  # Compose mounts them from the repository
 SHIPPED = (".css", ".html", ".js", ".json", ".lua", ".py", ".safetensors", ".svg", ".tsv")
 
@@ -69,28 +69,17 @@ def test_every_file_that_is_no_code_is_in_the_wheel(installed: Path) -> None:
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
         if path.suffix in SHIPPED and "__pycache__" not in path.parts
-        if TABLES not in path.parents and BOARDS not in path.parents
+        if TRAINING not in path.parents and BOARDS not in path.parents
     }
 
     assert [str(name) for name in sorted(wanted) if not (installed / name).exists()] == []
 
 
-def test_the_text_of_the_training_stays_in_the_repository(installed: Path, tmp_path: Path) -> None:
-    (tmp_path / "corpus.tsv").touch()
-    train = [str(installed / "bin" / "miniserve"), "train", "--corpus", str(tmp_path / "corpus.tsv")]
-
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        _run(installed, *train)
-
-    assert "run make train in the repository" in refused.value.stderr
-    text = installed / "ops" / "training" / "text"
-    assert {path.suffix for path in text.rglob("*") if path.is_file() and "__pycache__" not in path.parts} == {".py"}
-
-
-def test_serving_asks_for_no_pytorch(installed: Path) -> None:
+def test_the_wheel_holds_nothing_of_the_training_and_asks_for_no_pytorch(installed: Path) -> None:
     (metadata,) = installed.glob("miniserve-*.dist-info/METADATA")
-
     needed = [line for line in metadata.read_text().splitlines() if line.startswith("Requires-Dist:")]
 
-    assert any("torch" in line and "extra == 'train'" in line.replace('"', "'") for line in needed)
-    assert not any("torch" in line and "extra" not in line for line in needed)
+    assert not (installed / "ops" / "training").exists()
+    assert not [*installed.rglob("miniserve_training*"), *installed.rglob("sentences/*.txt")]
+    assert needed
+    assert [line for line in needed if "torch" in line] == []

@@ -1,4 +1,4 @@
-"""How certain an edit must be for each reason, and how others' evaluation files and mined sentences are read."""
+"""How certain an edit must be for each reason, and how others' evaluation files are read."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS
 from api.grammar.reasons import Reason
-from ops.training.evaluation import natural
-from ops.training.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
-from ops.training.evaluation.items import Item, read_items
-from ops.training.evaluation.scores import Answer, Result
-from ops.training.mining import Mined, is_probably_right, mine, read_mined, write_mined
-from ops.training.text.corpus import TaggedSentence, read_corpus
+from ops.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
+from ops.evaluation.items import Item, read_items
+from ops.evaluation.scores import Answer, Result
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT
 from worker.model.weights import load_weights
 
@@ -105,51 +101,3 @@ def test_a_line_of_another_form_is_named(tmp_path: Path, name: str, text: str) -
 
     with pytest.raises(ValueError, match=rf"{name}, line \d: "):
         read_items(path)
-
-
-def test_mining_keeps_what_is_changed_and_never_what_is_held_out(tmp_path: Path) -> None:
-    sentences = [TaggedSentence("wikipedia", f"It is fine in town {number}.", ()) for number in range(100)]
-
-    def change_all(texts: list[str]) -> list[Answer]:
-        edit = Edit(3, 5, "is", "was", R.TENSE_PAST, "", 0.982)
-        return [Answer(text.replace("is", "was", 1), (edit,)) for text in texts]
-
-    num_found = write_mined(mine(sentences, change_all), tmp_path / "mined.tsv")  # type: ignore[arg-type]
-
-    read = list(read_mined(tmp_path / "mined.tsv"))
-    assert len(read) == num_found == sum(not sentence.is_held_out for sentence in sentences)
-    assert 70 < num_found < 100, "3 in 20 are held out"
-    assert read[0].sentence == next(sentence.text for sentence in sentences if not sentence.is_held_out)
-
-
-@pytest.mark.parametrize(
-    ("source", "reason", "confidence", "is_right"),
-    [
-        ("wikipedia", "base_after_modal", 0.98, False), ("wikipedia", "base_after_modal", 0.9, True),
-        ("wikipedia", "missing_be", 0.9994, True), ("ewt-answers", "missing_be", 0.99, False),
-        ("wikitext", "be_agreement", 0.993, False), ("wikitext", "be_agreement", 0.98, True),
-    ],
-)  # fmt: skip
-def test_a_sure_correction_of_a_form_is_taken_for_a_flaw_of_the_text(
-    source: str, reason: str, confidence: float, is_right: bool
-) -> None:
-    assert is_probably_right(Mined(source, "a", "b", reason, confidence)) is is_right
-
-
-def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_training_sees(tmp_path: Path) -> None:
-    corpus = tmp_path / "text.tsv"
-    lines = [
-        f"wikipedia\tHe works in town {n}.\tHe/PRP/0 works/VBZ/1 in/IN/2 town/NN/3 {n}/CD/4 ././5" for n in range(400)
-    ]
-    corpus.write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-    outcome = CliRunner().invoke(natural.main, [str(tmp_path / "out"), str(corpus)])
-
-    assert outcome.exit_code == 0, outcome.output
-    items = {path.stem: read_items(path) for path in (tmp_path / "out").glob("*.jsonl")}
-    right = {name: {item.corrected for item in found} for name, found in items.items()}
-    assert right["natural-wrong"] == right["natural"] and right["calibration-wrong"] == right["calibration"]
-    assert right["natural"].isdisjoint(right["calibration"])
-    held_out = {sentence.text for sentence in read_corpus([corpus]) if sentence.is_held_out}
-    assert right["natural"] | right["calibration"] == held_out
-    assert not any(item.is_clean for item in items["natural-wrong"])

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from api.grammar.reasons import Reason
 from ops.cli import main
-from ops.training.evaluation.items import Item, write_items
+from ops.evaluation.items import Item, write_items
 from worker.model.weights import load_weights
 
 WRONG = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))

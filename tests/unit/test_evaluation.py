@@ -6,11 +6,10 @@ import pytest
 
 from api.grammar.correction import Edit
 from api.grammar.reasons import Reason
-from ops.training.evaluation.items import Item, read_items, write_items
-from ops.training.evaluation.report import as_document, format_misses, format_table
-from ops.training.evaluation.scores import Answer, Result, Scores
-from ops.training.evaluation.scores import score as score_results
-from ops.training.evaluation.text_edits import find_edits
+from ops.evaluation.items import Item, read_items, write_items
+from ops.evaluation.report import format_misses, format_table
+from ops.evaluation.scores import Answer, Result, Scores, find_edits
+from ops.evaluation.scores import score as score_results
 
 GOED = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 R = Reason
@@ -122,8 +121,8 @@ def test_an_edit_of_a_clean_sentence_is_a_wrong_one_of_its_reason():
 
 
 def test_tokens_are_counted_apart_for_wrong_and_clean_sentences():
-    scores = score(GOED, Answer(GOED.corrected, num_tokens=4), Answer(GOED.sentence, num_tokens=1))
-    scores.join(score(CLEAN, Answer(CLEAN.sentence, num_tokens=1)))
+    tokens = (GOED, GOED.corrected, 4), (GOED, GOED.sentence, 1), (CLEAN, CLEAN.sentence, 1)
+    scores = score_results(Result(item, Answer(text, num_tokens=number)) for item, text, number in tokens)
 
     assert (scores.tokens_per_wrong, scores.tokens_per_clean) == (2.5, 1)
 
@@ -134,16 +133,6 @@ def test_outputs_that_did_not_parse_are_told_from_edits_the_guard_refused():
     assert (scores.num_malformed_outputs, scores.num_malformed, scores.num_blocked) == (1, 2, 1)
     assert "malformed outputs           1" in format_table(scores)
     assert "2 by the parser, 1 by the guard" in format_table(scores)
-
-
-def test_scores_of_two_files_join_to_those_of_all_their_sentences():
-    answer = answer_with(GOED, ("goed", "went", R.PAST_IRREG))
-    results = [Result(GOED, answer), Result(CLEAN, Answer("He goes.")), Result(GOED, Answer(GOED.sentence))]
-
-    joined = score_results(results[:1])
-    joined.join(score_results(results[1:]))
-
-    assert as_document(joined) == as_document(score_results(results))
 
 
 def test_misses_are_shown_with_what_was_made_and_what_was_wanted():
@@ -201,8 +190,8 @@ def test_a_file_in_another_encoding_is_named(tmp_path):
 
 
 def test_the_table_has_counts_and_a_line_for_each_reason():
-    scores = score(GOED, answer_with(GOED, ("goed", "went", R.PAST_IRREG)))
-    scores.join(score(CLEAN, Answer(CLEAN.sentence)))
+    answer = answer_with(GOED, ("goed", "went", R.PAST_IRREG))
+    scores = score_results([Result(GOED, answer), Result(CLEAN, Answer(CLEAN.sentence))])
 
     lines = format_table(scores).splitlines()
 

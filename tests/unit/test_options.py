@@ -14,7 +14,7 @@ from ops.cli import main
 from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
 from scheduler.settings import Settings, variable
 
-COMMANDS = ("up", "api", "worker", "correct", "top", "loadtest", "bench", "train", "eval")
+COMMANDS = ("up", "api", "worker", "correct", "top", "loadtest", "bench", "eval")
 
 
 @click.command()
@@ -145,13 +145,11 @@ def test_the_help_of_a_process_without_a_redis_of_its_own_promises_none(command:
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        (["train", "--processes", "abc"], "a whole number, 1 to 64"),
-        (["train", "--examples", "0"], "a whole number, 1 to 1,000,000,000"),
-        (["train", "--max-minutes", "soon"], "a number, 0.1 to 100,000"),
+        (["eval", "--most-changed", "2", __file__], "a number, 0.0 to 1.0"),
         (["eval", "--max-slots", "x", __file__], "a whole number, 1 to 4,096"),
     ],
 )
-def test_a_bad_value_for_the_training_names_option_and_range_too(arguments: list[str], wanted: str) -> None:
+def test_a_bad_value_for_an_evaluation_names_option_and_range_too(arguments: list[str], wanted: str) -> None:
     result = CliRunner().invoke(main, arguments)
 
     assert result.exit_code == 2

@@ -1,16 +1,13 @@
-"""What the weights' metadata say about where they come from."""
+"""Where figures and weights come from."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 from pathlib import Path
 
-import numpy as np
 import pytest
-from safetensors.numpy import save_file
 
-from ops.provenance import corpus_digests, cpu_name, file_digest, git_commit, weights_origin
+from ops.provenance import cpu_name, file_digest, git_commit
 
 
 def test_a_digest_is_the_start_of_the_sha_256(tmp_path: Path) -> None:
@@ -18,7 +15,6 @@ def test_a_digest_is_the_start_of_the_sha_256(tmp_path: Path) -> None:
     path.write_bytes(b"abc")
 
     assert file_digest(path) == "ba7816bf8f01cfea"
-    assert corpus_digests([path, tmp_path / "gone.tsv"]) == {"corpus.tsv": "ba7816bf8f01cfea"}
 
 
 @pytest.fixture
@@ -55,12 +51,3 @@ def test_a_folder_without_a_repository_has_no_commit(tmp_path: Path) -> None:
 
 def test_the_processor_has_a_name() -> None:
     assert cpu_name()
-
-
-def test_weights_tell_of_the_training_before(tmp_path: Path) -> None:
-    told, silent = tmp_path / "told.safetensors", tmp_path / "silent.safetensors"
-    save_file({"a": np.zeros(1)}, told, metadata={"trained": json.dumps({"examples": 5})})
-    save_file({"a": np.zeros(1)}, silent)
-
-    assert weights_origin(told) == {"weights": file_digest(told), "trained": {"examples": 5}}
-    assert weights_origin(silent)["trained"] is None

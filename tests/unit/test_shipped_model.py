@@ -8,9 +8,9 @@ import pytest
 
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
-from ops.training.evaluation.items import read_items
-from ops.training.evaluation.product import ProductCorrector
-from ops.training.evaluation.scores import Scores, evaluate, score
+from ops.evaluation.items import read_items
+from ops.evaluation.product import ProductCorrector
+from ops.evaluation.scores import Scores, evaluate, score
 from scheduler.settings import Settings
 from worker.model.weights import load_weights
 

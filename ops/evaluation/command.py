@@ -1,0 +1,113 @@
+"""`miniserve eval`: all files are read before the first sentence is corrected, so that a bad line shows at once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+
+import click
+
+from ops.evaluation.items import Item, read_items
+from ops.evaluation.report import as_document, format_misses, format_table
+from ops.evaluation.scores import Result, Scores, evaluate, score
+from ops.options import RangedType, option, with_settings
+from scheduler.settings import Range, Settings
+
+_LONG = 1_000  # sentences, some seconds
+
+
+@click.command()
+@click.argument(
+    "files", metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True
+)
+@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
+@option("--json", "as_json", is_flag=True)
+@option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
+        help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
+             "given twice.")  # fmt: skip
+@option("--calibrate", type=click.Path(dir_okay=False, path_type=Path),
+        help="Write the shipped weights there, with how certain an edit must be for each reason.")  # fmt: skip
+@option("--most-changed", type=RangedType(float, Range(0.0, 1.0)), default=0.008, show_default=True,
+        help="With --calibrate: the share of the right sentences that may be changed, 0 to 1.")  # fmt: skip
+def eval_(
+    settings: Settings,
+    files: tuple[Path, ...],
+    as_json: bool,
+    show: tuple[str, ...],
+    **calibration: object,
+) -> None:
+    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, M2 (.m2) or columns (.tsv).
+
+    A sentence that equals its correction is a clean one. The whole product is scored at the strictness it is served
+    with, guard included; with --calibrate, what the model makes of FILEs at every strictness decides.
+    """
+    if as_json and show:
+        raise click.UsageError("--json and --show do not go together")
+    from ops.evaluation.calibration import calibrate, uncalibrated
+    from ops.evaluation.product import ProductCorrector
+    from worker.model.weights import WeightsError, load_weights
+
+    out = calibration["calibrate"]
+    try:
+        items = _read(files)
+        corrector = ProductCorrector(settings, uncalibrated(load_weights()) if out else None)
+    except (WeightsError, ValueError) as error:
+        raise click.ClickException(str(error)) from None
+    results = correct(items, corrector)
+    if out:
+        asked = calibrate(chain.from_iterable(results.values()), calibration["most_changed"], out)
+        table = "\n".join(f"{name:<26}{value:>5.1f}" for name, value in asked.items())
+        click.echo(json.dumps(asked) if as_json else table)
+    elif as_json:
+        click.echo(json.dumps({"strictness": corrector.strictness} | _document(results)))
+    else:
+        click.echo(f"strictness {corrector.strictness:g}\n\n" + _text(results, show))
+
+
+def correct(items: Mapping[Path, list[Item]], corrector: object) -> dict[Path, list[Result]]:
+    """Correct everything; on a terminal a bar shows how far it is."""
+    num_items = sum(map(len, items.values()))
+    is_hidden = num_items < _LONG or not sys.stderr.isatty()
+    with click.progressbar(length=num_items, label="sentences", file=sys.stderr, hidden=is_hidden) as bar:
+        return {path: list(_counted(evaluate(found, corrector), bar)) for path, found in items.items()}
+
+
+def _counted(results: Iterable[Result], bar: object) -> Iterator[Result]:
+    for result in results:
+        bar.update(1)
+        yield result
+
+
+def _read(files: Sequence[Path]) -> dict[Path, list[Item]]:
+    """Raises ValueError for a file with a bad line or without any."""
+    items = {path: read_items(path) for path in files}
+    for path, found in items.items():
+        if not found:
+            raise ValueError(f"{path} holds no sentence to score; write at least one line")
+    return items
+
+
+def _document(results: Mapping[Path, list[Result]]) -> dict[str, object]:
+    """The scores over all files; of several files also those of each."""
+    document = as_document(_score_all(results))
+    if len(results) > 1:
+        document["files"] = {str(path): as_document(score(found)) for path, found in results.items()}
+    return document
+
+
+def _text(results: Mapping[Path, list[Result]], kinds: Sequence[str]) -> str:
+    """The same for people, with the misses of these kinds before the table of their file."""
+    parts = []
+    for path, found in results.items():
+        parts += [f"{path}\n"] if len(results) > 1 else []
+        parts += [*format_misses(found, kinds), format_table(score(found)) + "\n"]
+    if len(results) > 1:
+        parts += ["all files\n", format_table(_score_all(results)) + "\n"]
+    return "\n".join(parts).rstrip("\n")
+
+
+def _score_all(results: Mapping[Path, list[Result]]) -> Scores:
+    return score(chain.from_iterable(results.values()))

@@ -1,0 +1,52 @@
+"""The product as a corrector under test: tokenizer, NumPy engine and guard, joined as `miniserve correct` does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from api.grammar.correction import Correction
+from ops.evaluation.scores import Answer
+from ops.run.offline import OfflineCorrector
+from scheduler.settings import Settings
+from worker.model.weights import Weights
+
+_LINES_PER_TAKE = 128
+
+
+class _SentenceLines:
+    """Sentences as the lines the offline corrector reads; a few at a time keep its engine full, not flooded."""
+
+    def __init__(self, sentences: Sequence[str]) -> None:
+        self._left = list(reversed(sentences))
+
+    @property
+    def is_over(self) -> bool:
+        return not self._left
+
+    def take(self, wait: bool) -> list[bytes]:
+        return [self._left.pop().encode() for _ in range(min(_LINES_PER_TAKE, len(self._left)))]
+
+
+class ProductCorrector:
+    """Corrects as the service does, a text of several sentences included. Raises WeightsError if the shipped weights
+    and tokenizer do not fit."""
+
+    def __init__(self, settings: Settings, weights: Weights | None = None) -> None:
+        self._corrector = OfflineCorrector.load(settings, weights)
+        self.strictness = self._corrector.strictness
+
+    def __call__(self, sentences: Sequence[str]) -> Iterator[Answer]:
+        """One answer for each, in order, as they come."""
+        outcomes = self._corrector.correct(_SentenceLines(sentences))
+        for sentence, outcome in zip(sentences, outcomes, strict=True):
+            yield _answer(outcome) if isinstance(outcome, Correction) else Answer(sentence, is_refused=True)
+
+
+def _answer(correction: Correction) -> Answer:
+    return Answer(
+        correction.corrected,
+        correction.edits,
+        num_tokens=correction.num_tokens,
+        num_malformed=correction.num_malformed,
+        num_blocked=correction.num_dropped - correction.num_malformed,
+    )

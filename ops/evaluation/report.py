@@ -1,0 +1,101 @@
+"""Scores and misses of an evaluation, for people and for machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, fields
+from math import sqrt
+
+from api.grammar.reasons import Reason
+from ops.evaluation.scores import ReasonScores, Result, Scores
+
+_SHARES = (
+    "exact", "detection", "tagged", "false_positives", "called_foreign", "precision", "recall", "f05",
+    "tokens_per_wrong", "tokens_per_clean",
+)  # fmt: skip
+
+
+def as_document(scores: Scores) -> dict[str, object]:
+    """Shares and counts; by reason only those that the file or the corrector names."""
+    counts = [spec.name for spec in fields(scores) if spec.name.startswith("num_")]
+    reasons = {
+        reason.value: {"exact": one.exact, "recall": one.recall, "precision": one.precision} | asdict(one)
+        for reason, one in scores.reasons.items()
+        if not one.is_empty()
+    }
+    return {name: getattr(scores, name) for name in (*_SHARES, *counts)} | {"reasons": reasons}
+
+
+def format_table(scores: Scores) -> str:
+    """Each share with its counts."""
+    num_all = scores.num_wrong + scores.num_clean
+    rows = [
+        ("exact match", scores.exact, scores.num_exact, scores.num_wrong, "wrong sentences"),
+        ("detected", scores.detection, scores.num_detected, scores.num_wrong, "wrong sentences"),
+        ("exact, reasons right", scores.tagged, scores.num_tagged, scores.num_with_reasons, "wrong sentences"),
+        ("false positives", scores.false_positives, scores.num_false_positives, scores.num_clean, "clean sentences"),
+        ("called not English", scores.called_foreign, scores.num_called_foreign, num_all, "sentences"),
+        ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),
+        ("recall", scores.recall, scores.num_right_edits, scores.num_gold_edits, "edits wanted"),
+    ]
+    lines = [
+        f"{name:<22}{share:>7.1%}  {count} of {total} {of}, 95 %: {_interval(count, total)}"
+        for name, share, count, total, of in rows
+        if total
+    ]
+    lines.append(f"{'F0.5':<22}{scores.f05:>7.1%}")
+    return "\n".join([*lines, *_outputs(scores), *_reasons(scores)])
+
+
+def _interval(count: int, total: int) -> str:
+    """Where the share of all such sentences lies in 19 of 20 samples (Wilson, 1927)."""
+    z, share = 1.96, count / total
+    centre, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    ends = ((centre + sign * spread) / (1 + z * z / total) for sign in (-1, 1))
+    return " to ".join(f"{100 * max(0.0, end):.1f}" for end in ends)  # without a count the lower is a rounding error
+
+
+def _outputs(scores: Scores) -> Iterator[str]:
+    """What the model wrote, and how much of it was of no use."""
+    per_kind = [f"{scores.tokens_per_wrong:.2f} per wrong sentence"] if scores.num_wrong else []
+    per_kind += [f"{scores.tokens_per_clean:.2f} per clean one"] if scores.num_clean else []
+    yield f"{'generated tokens':<22}{', '.join(per_kind):>7}"
+    yield f"{'malformed outputs':<22}{scores.num_malformed_outputs:>7}"
+    yield f"{'edits dropped':<22}{scores.num_malformed:>7} by the parser, {scores.num_blocked} by the guard"
+    if scores.num_refused:
+        yield f"{'refused':<22}{scores.num_refused:>7}  sentences over the limits, counted as unchanged"
+
+
+def _reasons(scores: Scores) -> Iterator[str]:
+    named = {reason: one for reason, one in scores.reasons.items() if not one.is_empty()}
+    if not named:
+        return
+    yield ""
+    yield f"{'by reason':<24}{'sentences exact':>18}{'mistakes mended':>18}{'edits right':>18}{'  on clean text':>16}"
+    for reason, one in named.items():
+        yield _reason_line(reason, one)
+
+
+def _reason_line(reason: Reason, one: ReasonScores) -> str:
+    pairs = ((one.num_exact, one.num_sentences), (one.num_mended, one.num_wanted), (one.num_right, one.num_made))
+    cells = [f"{count}/{total} {count / total:>6.1%}" if total else "-" for count, total in pairs]
+    return f"{reason.value:<24}" + "".join(f"{cell:>18}" for cell in cells) + f"{one.num_false or '-':>16}"
+
+
+def format_misses(results: Iterable[Result], kinds: Iterable[str]) -> Iterator[str]:
+    """The misses of these kinds: `wrong` sentences not mended exactly, clean ones `changed`."""
+    wanted = set(kinds)
+    for result in results:
+        if result.is_miss and ("changed" if result.item.is_clean else "wrong") in wanted:
+            yield _miss(result)
+
+
+def _miss(result: Result) -> str:
+    item, answer = result.item, result.answer
+    made = ", ".join(edit.reason.value for edit in answer.edits)
+    ours = "refused" if answer.is_refused else answer.corrected if made else "no change"
+    lines = [f"sentence  {item.sentence}", f"ours      {ours}" + (f"   [{made}]" if made else "")]
+    if not item.is_clean:
+        reasons = ", ".join(reason.value for reason in item.reasons or ())
+        lines.append(f"wanted    {item.corrected}" + (f"   [{reasons}]" if reasons else ""))
+    return "\n".join([*lines, ""])

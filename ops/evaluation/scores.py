@@ -1,0 +1,223 @@
+"""Scores corrections: exact match, detection, edits, false positives, reasons, and what the model wrote.
+
+Edits are found by comparing words and marks of two texts, for the wanted text and ours alike, so any corrector can be
+scored from its text alone. The figures by reason rest on what the corrector and the file say:
+
+- *recall* of a reason: of the mistakes the file gives it, how many were mended. Where a sentence has as many changes
+  as reasons, each is looked at alone; else all of them count as mended only if the sentence is exact.
+- *precision* of a reason: of the edits made for it, how many were right, alone or because all together were.
+- *exact* of a reason: of the sentences that hold it, how many came out exactly right.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from api.grammar.correction import Edit
+from api.grammar.language import seems_english
+from api.grammar.reasons import Reason
+from api.grammar.words import split_pieces
+from ops.evaluation.items import Item
+
+
+@dataclass(frozen=True, slots=True)
+class TextEdit:
+    """Pieces [start, end) of the sentence become these texts."""
+
+    start: int
+    end: int
+    texts: tuple[str, ...]
+
+    def touches(self, other: TextEdit) -> bool:
+        """Whether the two change a common piece; an insertion touches the pieces on both sides of it."""
+        return self._first < other._last and other._first < self._last
+
+    @property
+    def _first(self) -> int:
+        return self.start - (self.start == self.end)
+
+    @property
+    def _last(self) -> int:
+        return self.end + (self.start == self.end)
+
+
+def find_edits(sentence: str, corrected: str) -> list[TextEdit]:
+    """The changes from one text to the other, in words and marks; white space does not count."""
+    old = [piece.text for piece in split_pieces(sentence)]
+    new = [piece.text for piece in split_pieces(corrected)]
+    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+    return [
+        TextEdit(start, end, tuple(new[new_start:new_end]))
+        for kind, start, end, new_start, new_end in matcher.get_opcodes()
+        if kind != "equal"
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the corrector under test made of a sentence."""
+
+    corrected: str
+    edits: tuple[Edit, ...] = ()
+    is_refused: bool = False  # too long, for instance; counted as unchanged
+    num_tokens: int = 0  # that the model wrote
+    num_malformed: int = 0  # edits that were none, dropped by the parser
+    num_blocked: int = 0  # edits the guard let not pass
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        return tuple(edit.reason for edit in self.edits)
+
+
+CorrectBatch = Callable[[Sequence[str]], Iterable[Answer]]
+
+
+def _share_of(part: str, whole: str) -> property:
+    """One count by another; 0 where there is nothing to count."""
+    return property(lambda counts: _share(getattr(counts, part), getattr(counts, whole)))
+
+
+@dataclass(slots=True)
+class ReasonScores:
+    """Counts for one reason."""
+
+    num_sentences: int = 0  # that hold it, by the file
+    num_exact: int = 0
+    num_wanted: int = 0  # mistakes, by the file
+    num_mended: int = 0
+    num_made: int = 0  # edits, by the corrector
+    num_right: int = 0
+    num_false: int = 0  # of those made, in clean sentences
+
+    exact = _share_of("num_exact", "num_sentences")
+    recall = _share_of("num_mended", "num_wanted")
+    precision = _share_of("num_right", "num_made")
+
+    def is_empty(self) -> bool:
+        return not (self.num_sentences or self.num_made)
+
+
+@dataclass(slots=True)
+class Scores:
+    """Counts, and the shares made of them."""
+
+    num_wrong: int = 0
+    num_exact: int = 0  # the corrected text equals the gold text, code point for code point
+    num_detected: int = 0  # at least one edit touches a piece that a gold edit touches
+    num_with_reasons: int = 0  # wrong sentences whose gold reasons are known
+    num_tagged: int = 0  # exact, and all reasons right
+    num_clean: int = 0
+    num_false_positives: int = 0  # clean sentences with any change
+    num_refused: int = 0
+    num_called_foreign: int = 0  # read, without an edit, and with the note that the text seems not to be English
+    num_edits: int = 0
+    num_gold_edits: int = 0
+    num_right_edits: int = 0
+    num_tokens_wrong: int = 0  # generated for wrong sentences, <eos> included
+    num_tokens_clean: int = 0
+    num_malformed_outputs: int = 0  # outputs of which the parser dropped anything
+    num_malformed: int = 0  # edits
+    num_blocked: int = 0
+    reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
+
+    exact = _share_of("num_exact", "num_wrong")
+    detection = _share_of("num_detected", "num_wrong")
+    tagged = _share_of("num_tagged", "num_with_reasons")
+    false_positives = _share_of("num_false_positives", "num_clean")
+    precision = _share_of("num_right_edits", "num_edits")
+    recall = _share_of("num_right_edits", "num_gold_edits")
+    tokens_per_wrong = _share_of("num_tokens_wrong", "num_wrong")
+    tokens_per_clean = _share_of("num_tokens_clean", "num_clean")
+
+    @property
+    def called_foreign(self) -> float:
+        return _share(self.num_called_foreign, self.num_wrong + self.num_clean)
+
+    @property
+    def f05(self) -> float:
+        """F0.5, which weighs precision twice as much as recall, over the edits of all sentences."""
+        return _share(1.25 * self.precision * self.recall, 0.25 * self.precision + self.recall)
+
+    def add(self, item: Item, answer: Answer) -> None:
+        """Count one sentence."""
+        self.num_refused += answer.is_refused
+        self.num_called_foreign += not (answer.edits or answer.is_refused) and not seems_english(item.sentence)
+        self.num_malformed_outputs += answer.num_malformed > 0
+        self.num_malformed += answer.num_malformed
+        self.num_blocked += answer.num_blocked
+        gold = find_edits(item.sentence, item.corrected)
+        ours = find_edits(item.sentence, answer.corrected)
+        self.num_edits += len(ours)
+        self.num_gold_edits += len(gold)
+        self.num_right_edits += len(set(ours) & set(gold))
+        self._add_reasons_made(item, answer, gold)
+        if item.is_clean:
+            self.num_clean += 1
+            self.num_false_positives += answer.corrected != item.sentence
+            self.num_tokens_clean += answer.num_tokens
+        else:
+            self._add_wrong(item, answer, any(one.touches(other) for one in ours for other in gold))
+            self._add_reasons_wanted(item, answer, (gold, ours))
+
+    def _add_wrong(self, item: Item, answer: Answer, is_detected: bool) -> None:
+        is_exact = answer.corrected == item.corrected
+        self.num_wrong += 1
+        self.num_exact += is_exact
+        self.num_detected += is_detected
+        self.num_tokens_wrong += answer.num_tokens
+        if item.reasons is not None:
+            self.num_with_reasons += 1
+            self.num_tagged += is_exact and answer.reasons == item.reasons
+
+    def _add_reasons_wanted(self, item: Item, answer: Answer, edits: tuple[list[TextEdit], list[TextEdit]]) -> None:
+        gold, ours = edits
+        is_exact = answer.corrected == item.corrected
+        reasons = item.reasons or ()
+        are_paired = len(reasons) == len(gold)
+        for number, reason in enumerate(reasons):
+            self.reasons[reason].num_wanted += 1
+            self.reasons[reason].num_mended += is_exact or (are_paired and gold[number] in ours)
+        for reason in set(reasons):
+            self.reasons[reason].num_sentences += 1
+            self.reasons[reason].num_exact += is_exact
+
+    def _add_reasons_made(self, item: Item, answer: Answer, gold: list[TextEdit]) -> None:
+        is_exact = answer.corrected == item.corrected
+        for edit in answer.edits:
+            alone = item.sentence[: edit.start] + edit.replacement + item.sentence[edit.end :]
+            is_right = is_exact or set(find_edits(item.sentence, alone)) <= set(gold)
+            self.reasons[edit.reason].num_made += 1
+            self.reasons[edit.reason].num_right += is_right
+            self.reasons[edit.reason].num_false += item.is_clean
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An item and what became of it."""
+
+    item: Item
+    answer: Answer
+
+    @property
+    def is_miss(self) -> bool:
+        return self.answer.corrected != self.item.corrected
+
+
+def evaluate(items: Sequence[Item], correct_batch: CorrectBatch) -> Iterable[Result]:
+    """Correct the items; a result at a time, in order, as they come."""
+    answers = correct_batch([item.sentence for item in items])
+    return (Result(item, answer) for item, answer in zip(items, answers, strict=True))
+
+
+def score(results: Iterable[Result]) -> Scores:
+    """The counts of these results."""
+    scores = Scores()
+    for result in results:
+        scores.add(result.item, result.answer)
+    return scores
+
+
+def _share(count: float, total: float) -> float:
+    return count / total if total else 0.0
