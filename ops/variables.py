@@ -27,9 +27,9 @@ SHARED_HELP = {
 }
 _OTHER_OPTIONS = frozenset(
     """
-    against all calibrate calibration ceiling cores dashboard dashboard_hosts dashboard_open decode_workers
-    die_with_parent duration every expect figure hours list most_changed once out p95 prefill_workers
-    prompts redraw report requests_per_s role roles runs show svg target_ms tokens_per_s trace verbose
+    all calibrate calibration ceiling cores dashboard dashboard_hosts dashboard_open decode_workers
+    die_with_parent duration every expect list most_changed once out p95 prefill_workers
+    prompts redraw report requests_per_s role runs show svg target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.
