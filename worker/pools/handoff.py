@@ -1,24 +1,23 @@
 """What a prefill worker gives to a decode worker, as bytes: keys and values of a prompt, and its first token.
 
-A checksum, then a file of safetensors. The checksum begins with the weights' digest, so bytes of other weights, of
+A checksum, six numbers, keys and values. The checksum begins with the weights' digest, so bytes of other weights, of
 another version, or with a fault are refused alike, and the prompt is read again.
 """
 
 from __future__ import annotations
 
+import math
 import zlib
 from hashlib import blake2b
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from scheduler.pools import Handed
 from worker.model.decoding import GreedyDecoder
 from worker.model.weights import Weights
 
-_VERSION = 3
-_SUM_BYTES = 4
+_VERSION = 4
+_SUM_BYTES, _ABOUT_BYTES = 4, 6 * 8
 
 
 class HandoffError(ValueError):
@@ -46,7 +45,7 @@ def weights_digest(weights: Weights) -> bytes:
 
 def pack(handed: Handed, digest: bytes) -> bytes:
     about = np.array([handed.first_id, handed.queue_s, handed.prefill_s, *handed.decoder])
-    body = save({"about": about, "kv": np.ascontiguousarray(handed.kv)})
+    body = about.tobytes() + np.ascontiguousarray(handed.kv, dtype=np.float32).tobytes()
     return _checksum(body, digest) + body
 
 
@@ -57,14 +56,11 @@ def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
     body = raw[_SUM_BYTES:]
     if raw[:_SUM_BYTES] != _checksum(body, digest):
         raise HandoffError("its bytes are torn, or of other weights")
-    try:
-        tensors = load(body)
-        kv = tensors["kv"]
-        first_id, queue_s, prefill_s, certainty, more, place = tensors["about"].tolist()
-    except (SafetensorError, KeyError, ValueError) as error:
-        raise HandoffError(f"its bytes make no sense: {error!r}") from error
-    if kv.shape != shape or kv.dtype != np.float32:
-        raise HandoffError(f"{kv.dtype} {kv.shape}, where float32 {shape} are expected")
+    num_bytes = _ABOUT_BYTES + 4 * math.prod(shape)
+    if len(body) != num_bytes:
+        raise HandoffError(f"{len(body)} bytes, where {num_bytes} are expected")
+    first_id, queue_s, prefill_s, certainty, more, place = np.frombuffer(body, count=6).tolist()
+    kv = np.frombuffer(body, dtype=np.float32, offset=_ABOUT_BYTES).reshape(shape)
     return Handed(int(first_id), queue_s, prefill_s, kv, (certainty, more, int(place)))
 
 
