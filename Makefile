@@ -15,8 +15,8 @@ TOOLS := .venv-tools
 # One lock for every Python and platform that we support.
 LOCK := $(TOOLS)/bin/uv --quiet pip compile pyproject.toml --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
   --no-annotate --extra dashboard --extra tools
-# Many tests wait for processes that start or die: with one more than two cores both have work.
-TEST_PROCESSES ?= 3
+# Tests wait for processes that start or die more than half of their time: four keep two cores at work.
+TEST_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
