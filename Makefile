@@ -55,13 +55,13 @@ $(VENV)/.%: requirements/%.txt pyproject.toml
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --require-hashes --requirement $<
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --editable .
-	@touch $(VENV)/.run $(if $(filter-out run,$*),$(TEST)) $@
+	@touch $(VENV)/.run $(if $(filter test system,$*),$(TEST)) $@
 
 lock: $(TOOLS)/bin/uv ## requirements/ anew, with the newest releases that pyproject.toml allows: once a week, then make test test-system
 	@$(LOCK) --output-file requirements/run.txt
 	@$(LOCK) --extra otel --extra plots --group test --constraints requirements/run.txt --output-file requirements/test.txt
 	@$(LOCK) --extra otel --extra plots --group test --group system --constraints requirements/test.txt --output-file requirements/system.txt
-	@$(LOCK) --group docs --constraints requirements/run.txt --output-file requirements/docs.txt
+	@$(LOCK) --group docs --constraints requirements/system.txt --output-file requirements/docs.txt
 
 $(TOOLS)/bin/%:
 	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
