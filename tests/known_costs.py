@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops.plan.costs import Calibration, ForwardCost, RedisUse, StageCost
+from ops.plan.costs import Calibration, ForwardCost, StageCost
 from ops.plan.mix import Mix, SentenceSize
 
 FORWARD = ForwardCost(350e-6, 20e-6, 10e-6, 15e-6, 40e-9)
@@ -18,9 +18,6 @@ COSTS = Calibration(
     redis=StageCost(70e-6, 40e-6, 50e-6),
     client=StageCost(40e-6, 110e-6, 0.0),
     hop_s=20e-6,
-    behind=0.0,
-    result_ttl_s=60,
-    redis_use=RedisUse(2500.0, 38.0, 13.0),
 )
 SENTENCES = Mix(tuple((SentenceSize(8 + number % 13, 1 + 3 * (number % 4)),) for number in range(60)))
 TEXTS = Mix(tuple(sum(SENTENCES.texts[at : at + 4], ()) for at in range(0, 60, 4)))

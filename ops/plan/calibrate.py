@@ -12,18 +12,18 @@ from statistics import median
 import click
 from tqdm import tqdm
 
+from ops.bench.system import serving
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
 from ops.options import option
 from ops.plan import costs, fit
-from ops.plan.costs import Calibration, RedisUse, StageCost
+from ops.plan.costs import Calibration, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import QUIET_PERCENT, SLOTS, LoadPlan, measure_iterations, measured_system, wait_until_quiet
+from ops.plan.measuring import QUIET_PERCENT, SLOTS, LoadPlan, MeasuredSystem, measure_iterations, wait_until_quiet
 from ops.plan.mix import Mix, mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
 from ops.tables import table
-from scheduler.settings import Settings
 
 CLIENTS = (1, 8, 64)  # each with one sentence a request
 _MANY = len(CLIENTS) - 1  # the load with the most clients
@@ -42,7 +42,6 @@ class Measured:
     iterations: Sequence[Iteration]
     loads: Sequence[MeasuredLoad]
     mixes: Sequence[Mix]  # of each load
-    kept_bytes: float
     cores: float
 
 
@@ -59,14 +58,14 @@ def measure(seed: int, scale: float) -> Measured:
         for some in measure_iterations(sentences, _ENGINE_S * scale, seed):
             iterations += some
             bar.update()
-        with measured_system() as system:
+        with serving(()) as up:
+            system = MeasuredSystem(up)
             system.warm_up(sentences, scale)
             bar.update()
             for plan in plans:
                 loads.append(system.measure(plan, _LOAD_S * scale))
                 bar.update()
-            kept_bytes = system.kept_bytes()
-    return Measured(iterations, loads, [*[single] * len(CLIENTS), several], kept_bytes, len(os.sched_getaffinity(0)))
+    return Measured(iterations, loads, [*[single] * len(CLIENTS), several], len(os.sched_getaffinity(0)))
 
 
 def calibration_of(measured: Measured) -> Calibration:
@@ -77,9 +76,7 @@ def calibration_of(measured: Measured) -> Calibration:
         version=costs.VERSION, machine=cpu_name(), commit=git_commit(), date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads),
         **{name: StageCost(0.0, loads[-2].cpu_s[name], 0.0) for name in fit.STAGES},
-        hop_s=0.0, behind=0.0,
-        result_ttl_s=Settings().result_ttl_s,
-        redis_use=RedisUse(measured.kept_bytes, loads[0].redis_commands, loads[_MANY].redis_commands),
+        hop_s=0.0,
     )  # fmt: skip
     for _ in range(_ROUNDS):
         outcomes = [_simulated(found, load, mix) for load, mix in zip(loads, measured.mixes, strict=True)]
@@ -87,7 +84,7 @@ def calibration_of(measured: Measured) -> Calibration:
             name: fit.fit_stage(name, loads, [outcome.wakes[name] for outcome in outcomes]) for name in fit.STAGES
         }
         found = replace(found, **stages)
-    found = _with_slack(found, loads[0], measured.mixes[0])
+    found = replace(found, hop_s=_hop_s(found, loads[0], measured.mixes[0]))
     return replace(found, cores=_cores(found, measured))
 
 
@@ -105,21 +102,10 @@ def _simulated(found: Calibration, load: MeasuredLoad, mix: Mix) -> Outcome:
     return Service(deployment, found, mix).run(ClosedLoop(load.clients), _SIMULATED)
 
 
-def _with_slack(found: Calibration, alone: MeasuredLoad, mix: Mix) -> Calibration:
-    """With one client nothing waits for anything: what its latency has beyond all work is the way between processes.
-
-    Where it has less, some of the work is done after the message has left. The mean counts, which varies less.
-    """
-    measured_s, computed_s = 1 / alone.throughput_per_s, _alone_s(found, alone, mix)
-    if computed_s <= measured_s:
-        return replace(found, hop_s=(measured_s - computed_s) / _NUM_HOPS)
-    half_s = _alone_s(replace(found, behind=0.5), alone, mix)
-    behind = 0.5 * (computed_s - measured_s) / max(1e-9, computed_s - half_s)
-    return replace(found, behind=min(0.9, behind))
-
-
-def _alone_s(found: Calibration, alone: MeasuredLoad, mix: Mix) -> float:
-    return 1 / _simulated(found, alone, mix).throughput_per_s
+def _hop_s(found: Calibration, alone: MeasuredLoad, mix: Mix) -> float:
+    """With one client nothing waits for anything: what its mean latency has beyond all work is the way."""
+    computed_s = 1 / _simulated(found, alone, mix).throughput_per_s
+    return max(0.0, 1 / alone.throughput_per_s - computed_s) / _NUM_HOPS
 
 
 def check(found: Calibration, measured: Measured) -> list[tuple[MeasuredLoad, Outcome]]:
@@ -145,9 +131,7 @@ def lines(found: Calibration, measured: Measured) -> list[str]:
         "; ".join(f"{name} {1e6 * cost:.2f} us" for name, cost in zip(each, iteration, strict=True)),
         f"{len(errors):,} iterations, half of them within {median(errors.tolist()):.0%}",
         table(("us", ">to wake up", ">a request", ">a sentence"), [(name, *cells) for name, cells in us.items()]),
-        f"between processes {1e6 * found.hop_s:.1f} us; {found.behind:.0%} of the work behind the message",
-        f"Redis: {found.redis_use.commands_alone:.0f} commands a request alone, {found.redis_use.commands_busy:.0f} "
-        f"among many, {found.redis_use.kept_bytes:,.0f} bytes while its answer is kept",
+        f"between processes {1e6 * found.hop_s:.1f} us",
         table((">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed"),
               loads),
     ]  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from heapq import heappop, heappush
 from math import inf
 
@@ -54,55 +55,32 @@ class VirtualClock:
 
 
 class Process:
-    """Does one thing after the other, first come, first served; where it slept, it wakes up first.
+    """Does one thing after the other, first come, first served; where it slept, it wakes up first."""
 
-    A message leaves before all work for it is done: the share `behind` follows, before the next thing or while nothing
-    else is there.
-    """
-
-    def __init__(self, clock: VirtualClock, wake_s: float = 0.0, behind: float = 0.0) -> None:
+    def __init__(self, clock: VirtualClock, wake_s: float = 0.0) -> None:
         self.num_wakes = 0
-        self.is_awake = False
-        self.slept_s = 0.0  # since when it sleeps, where it does
         self.busy_s = 0.0  # work, without the time for which others had the core
-        self._clock = clock
-        self._wake_s, self._behind = wake_s, behind
+        self._clock, self._wake_s = clock, wake_s
+        self._is_awake = False
         self._waiting: deque[tuple[float, Then]] = deque()
-        self._then: Then = _nothing  # what follows the work that is being done
-        self._left_s = 0.0  # of work for messages that have left, and of waking up
 
     def put(self, work_s: float, then: Then) -> None:
         """Do this when its turn comes; `then` sends the message."""
         self.busy_s += work_s
         self._waiting.append((work_s, then))
-        if not self.is_awake:
-            self.is_awake = True
+        if not self._is_awake:
+            self._is_awake = True
             self.num_wakes += 1
             self.busy_s += self._wake_s
-            self._left_s += self._wake_s
-            self._begin()
+            self._begin(self._wake_s)
 
-    def _begin(self) -> None:
-        work_s, self._then = self._waiting.popleft()
-        behind_s = work_s * self._behind
-        self._clock.compute(self._left_s + work_s - behind_s, self._end)
-        self._left_s = behind_s
+    def _begin(self, more_s: float = 0.0) -> None:
+        work_s, then = self._waiting.popleft()
+        self._clock.compute(more_s + work_s, partial(self._end, then))
 
-    def _end(self) -> None:
-        self._then()
-        if self._left_s > 0 and not self._waiting:
-            left_s, self._left_s = self._left_s, 0.0
-            self._clock.compute(left_s, self._go_on)
-        else:
-            self._go_on()
-
-    def _go_on(self) -> None:
+    def _end(self, then: Then) -> None:
+        then()
         if self._waiting:
             self._begin()
         else:
-            self.is_awake = False
-            self.slept_s = self._clock.now
-
-
-def _nothing() -> None:
-    """Follows where nothing does."""
+            self._is_awake = False

@@ -13,7 +13,6 @@ SHIPPED = Path(__file__).with_name("calibration.json")  # of the machine that th
 VERSION = 1
 _CHECKED = ConfigDict(extra="forbid")
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
-Count = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class CostsError(Exception):
@@ -53,15 +52,6 @@ class StageCost:
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
-class RedisUse:
-    """What a request asks of Redis besides time."""
-
-    kept_bytes: Count  # until its answer is forgotten
-    commands_alone: Count  # where one client asks
-    commands_busy: Count  # where many do
-
-
-@dataclass(frozen=True, slots=True, config=_CHECKED)
 class Calibration:
     """One machine."""
 
@@ -78,9 +68,6 @@ class Calibration:
     redis: StageCost
     client: StageCost  # the load generator's
     hop_s: Seconds  # until a process that was woken runs
-    behind: Annotated[float, Field(ge=0, le=0.9)]  # share of a stage's work that is done after its message has left
-    result_ttl_s: Annotated[int, Field(ge=1)]
-    redis_use: RedisUse
 
 
 _ADAPTER = TypeAdapter(Calibration)

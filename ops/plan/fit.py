@@ -36,7 +36,6 @@ class MeasuredLoad:
     p95_s: float
     cpu_s: dict[str, float] = field(default_factory=dict)  # by process: for each request
     iterations: dict[str, float] = field(default_factory=dict)  # sums of the worker: for each request
-    redis_commands: float = 0.0  # for each request
 
     @property
     def used_cores(self) -> float:
@@ -93,9 +92,10 @@ def forward_s(forward: ForwardCost, load: MeasuredLoad) -> float:
     """Of a request's sentences: what their share of the iterations costs."""
     sums = load.iterations
     sentences = max(1e-9, sums["requests"])
+    steps = sums["outputs"] - sums["requests"]
     # A step attends to the prompt and, on average, to half of the answer.
-    context = sums["d"] * (sums["prompts"] / sentences + sums["outputs"] / sentences / 2)
-    each = forward.seconds(sums["requests"], sums["p"], sums["d"], context)
+    context = steps * (sums["prompts"] + sums["outputs"] / 2) / sentences
+    each = forward.seconds(sums["requests"], sums["prompts"], steps, context)
     return each + forward.fixed_s * (sums["n"] - 1)
 
 

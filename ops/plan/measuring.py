@@ -5,27 +5,24 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
 import psutil
-from redis import Redis
 
-from ops.bench.system import ROLES, System, cpu_us, serving, tree
+from ops.bench.system import ROLES, System, cpu_us
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client
 from ops.load.generator import Generator
+from ops.observe.scrape import scrape
 from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.mix import sized_texts
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import Delivery
 from scheduler.observations import Observations
-from scheduler.settings import Settings, variable
+from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
 from worker.model.weights import load_weights
-from worker.queue.redis_observer import SystemReader
-from worker.queue.redis_py import connect
 
 SLOTS = (1, 4, 16, 64)
 _REPORTED_S = 0.6  # until the processes have reported what they counted
@@ -96,12 +93,7 @@ class MeasuredSystem:
 
     def __init__(self, system: System) -> None:
         self._pid, self._url = system.pid, system.url
-        url = _redis_url(system.pid)
-        self._redis = Redis.from_url(url)
-        self._reader = SystemReader(connect(url))
         self._idle: dict[str, float] = {}  # by process: share of a core
-        self._num_requests = 0
-        self._memory_bytes = 0
 
     def warm_up(self, texts: Sequence[str], scale: float) -> None:
         """A load that does not count, then the time that the processes use without one."""
@@ -111,61 +103,31 @@ class MeasuredSystem:
         time.sleep(_IDLE_S * scale)
         after, seconds = cpu_us(self._pid), time.monotonic() - begun_s
         self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in ROLES}
-        self._memory_bytes = self._redis.info("memory")["used_memory"]
 
     def measure(self, plan: LoadPlan, seconds: float) -> MeasuredLoad:
-        sums, commands, before, own_s = self._sums(), self._num_commands(), cpu_us(self._pid), time.process_time()
+        """Raises RuntimeError where nothing is answered."""
+        sums, before, own_s = self._sums(), cpu_us(self._pid), time.process_time()
         load = Generator(Client(self._url), plan.texts, ClosedLoop(plan.clients), Limits(duration_s=seconds))
         measured = load.run()
         own_s, after = time.process_time() - own_s, cpu_us(self._pid)
-        commands = self._num_commands() - commands
         if not measured.latencies_s:
             raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
         number = measured.statuses[200]
-        self._num_requests += number
         time.sleep(_REPORTED_S)
         spent_s = {
             role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * measured.elapsed_s) / number
             for role in ROLES
         }
         p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
-        ran = {name: (value - sums.get(name, 0.0)) / number for name, value in self._sums().items()}
+        ran = {name: (value - sums[name]) / number for name, value in self._sums().items()}
         return MeasuredLoad(
             plan.clients, plan.sentences, number, number / measured.elapsed_s, p50_s, p95_s,
-            spent_s | {"client": own_s / number}, ran, commands / number,
+            spent_s | {"client": own_s / number}, ran,
         )  # fmt: skip
 
-    def kept_bytes(self) -> float:
-        """Of a request in Redis, while its answer is kept."""
-        grown = self._redis.info("memory")["used_memory"] - self._memory_bytes
-        return max(0.0, grown / max(1, self._num_requests))
-
     def _sums(self) -> dict[str, float]:
-        return dict(self._reader.observe().now.iterations)
-
-    def _num_commands(self) -> int:
-        return sum(one["calls"] for one in self._redis.info("commandstats").values())
-
-    def close(self) -> None:
-        self._reader.close()
-        self._redis.close()
-
-
-def _redis_url(pid: int) -> str:
-    """That the system's processes were given."""
-    for one in tree(pid):
-        with suppress(psutil.Error):
-            if url := one.environ().get(variable("redis_url")):
-                return url
-    raise RuntimeError(f"no process has {variable('redis_url')} in its environment")
-
-
-@contextmanager
-def measured_system() -> Iterator[MeasuredSystem]:
-    """Raises RuntimeError where it does not start."""
-    with serving(()) as system:
-        measured = MeasuredSystem(system)
-        try:
-            yield measured
-        finally:
-            measured.close()
+        """What the workers have counted: iterations, sentences, their prompt tokens, their output tokens."""
+        seen = scrape(self._url)
+        names = {"requests": "request_success", "prompts": "prompt_tokens", "outputs": "generation_tokens"}
+        found = {name: seen.total(f"miniserve_{metric}_total") for name, metric in names.items()}
+        return found | {"n": seen.histogram("miniserve_iteration_tokens").count}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from time import monotonic
 
 from scheduler.errors import ServingError
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, CorrectionRequest, Delivery
+from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 from scheduler.settings import Settings
 
 
@@ -31,13 +30,6 @@ class Mix:
 
     texts: tuple[Text, ...]
 
-    def draw(self, dice: random.Random) -> Text:
-        return self.texts[int(dice.random() * len(self.texts))]
-
-    def longer(self, factor: float) -> Mix:
-        """Prompts and answers so many times as long, within what the model takes."""
-        return Mix(tuple(tuple(_longer(one, factor) for one in text) for text in self.texts))
-
     @property
     def sentences_per_text(self) -> float:
         return sum(map(len, self.texts)) / len(self.texts)
@@ -48,11 +40,6 @@ class Mix:
         sentences = [one for text in self.texts for one in text]
         totals = (sum(one.prompt for one in sentences), sum(one.output for one in sentences))
         return totals[0] / len(sentences), totals[1] / len(sentences)
-
-
-def _longer(one: SentenceSize, factor: float) -> SentenceSize:
-    prompt, output = round(one.prompt * factor), round(one.output * factor)
-    return SentenceSize(min(MAX_PROMPT_TOKENS, max(1, prompt)), min(MAX_OUTPUT_TOKENS, max(1, output)))
 
 
 def mix_of(texts: Sequence[str]) -> Mix:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import ceil, inf
+from math import inf
 
 from ops.load.arrivals import Arrivals
 from ops.plan.clock import Process, VirtualClock
@@ -20,7 +20,6 @@ from ops.plan.worker import Job, WorkerModel, job_of
 from scheduler.settings import Settings
 
 _FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
-_TIMER_S = 1e-3  # a load generator of an open loop sleeps for whole ones of these, rounded up: epoll knows no shorter
 _HALF = 0.5  # of a stage's work for a request is done on its way in, the rest on its way out
 
 
@@ -83,9 +82,9 @@ class Service:
     def __init__(self, deployment: Deployment, costs: Calibration, mix: Mix) -> None:
         self.clock = clock = VirtualClock(deployment.cores)
         self._costs, self._mix, self._settings = costs, mix, deployment.settings
-        self._client = Process(clock, costs.client.wake_s, costs.behind) if deployment.has_clients else None
-        self._redis = Process(clock, costs.redis.wake_s, costs.behind)
-        self._replicas = [Process(clock, costs.api.wake_s, costs.behind) for _ in range(deployment.replicas)]
+        self._client = Process(clock, costs.client.wake_s) if deployment.has_clients else None
+        self._redis = Process(clock, costs.redis.wake_s)
+        self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
         self._model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
         self._queue = SimulatedQueue(
             clock, self._model, partial(policy_of, costs, deployment.settings), self._send_answers
@@ -94,7 +93,6 @@ class Service:
         self._num_workers = deployment.workers
         self._arrivals: Arrivals | None = None
         self._latencies_s: list[float] = []
-        self._due: list[_Request] = []  # that the load generator will send when it wakes up
         self._num_begun = self._num_refused = self._num_accepted = 0
 
     def run(self, arrivals: Arrivals, num_requests: int, warm_up: float = 0.1) -> Outcome:
@@ -142,8 +140,7 @@ class Service:
         self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))
 
     def _begin(self, due_s: float) -> None:
-        is_open = self._arrivals.is_open
-        if is_open:
+        if self._arrivals.is_open:
             self._expect(self._arrivals.draw(self.clock.now))
         text = self._mix.texts[self._num_begun % len(self._mix.texts)]  # one after the other, as `loadtest` sends them
         replica = self._replicas[self._num_begun % len(self._replicas)]
@@ -154,23 +151,14 @@ class Service:
             return
         if self._client is None:
             self._ask(request)
-        elif not is_open or self._client.is_awake:
-            self._send(request)
         else:
-            slept_s = self.clock.now - self._client.slept_s
-            self._due.append(request)
-            self.clock.after(ceil(slept_s / _TIMER_S) * _TIMER_S - slept_s, self._send_due)
+            self._send(request)
 
     def _is_full(self, num_sentences: int) -> bool:
         """The queue counts sentences, and the tokens that they reserve."""
         queue, settings = self._queue, self._settings
         is_long = queue.num_open + num_sentences > settings.max_queue_requests
         return is_long or queue.reserved_tokens > settings.max_queue_tokens
-
-    def _send_due(self) -> None:
-        due, self._due = self._due, []
-        for request in due:
-            self._send(request)
 
     def _send(self, request: _Request) -> None:
         work_s = _HALF * self._costs.client.of_request(len(request.text))
@@ -214,7 +202,6 @@ class Service:
 
     def _receive(self, request: _Request) -> None:
         self._client.put(_HALF * self._costs.client.of_request(len(request.text)), partial(self._end, request))
-        self._send_due()  # an answer wakes it, too
 
     def _end(self, request: _Request) -> None:
         self._latencies_s.append(self.clock.now - request.due_s)

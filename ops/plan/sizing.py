@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor, inf
-from typing import Any
 
 from ops.load.arrivals import OpenLoop
 from ops.plan.costs import Calibration, ForwardCost, StageCost
@@ -151,13 +150,3 @@ def sentence_s(forward: ForwardCost, worker: StageCost, mix: Mix, settings: Sett
     at_once = max(1.0, min(settings.max_slots, settings.kv_budget_tokens / (prompt + MAX_OUTPUT_TOKENS)))
     own_s = forward.seconds(1, prompt, output - 1, (output - 1) * (prompt + output / 2)) - forward.fixed_s
     return own_s + worker.request_s + worker.sentence_s + output / at_once * (forward.fixed_s + worker.wake_s)
-
-
-def slower(costs: Calibration, factor: float) -> Calibration:
-    """Machines on which all work takes so many times as long."""
-
-    def scaled(part: ForwardCost | StageCost) -> Any:
-        return replace(part, **{one.name: factor * getattr(part, one.name) for one in fields(part)})
-
-    parts = {name: scaled(getattr(costs, name)) for name in ("forward", "worker", "api", "redis", "client")}
-    return replace(costs, **parts, hop_s=factor * costs.hop_s)

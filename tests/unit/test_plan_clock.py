@@ -78,18 +78,6 @@ def test_a_process_that_slept_wakes_up_once_for_all_that_came() -> None:
     assert (process.num_wakes, process.busy_s) == (1, pytest.approx(3.5))
 
 
-def test_what_is_behind_a_message_delays_the_next_and_not_the_message() -> None:
-    clock, ends_s = VirtualClock(), []
-    process = Process(clock, behind=0.25)
-    for _ in range(2):
-        process.put(1.0, lambda: ends_s.append(clock.now))
-
-    run(clock)
-
-    assert ends_s == pytest.approx([0.75, 1.75])
-    assert clock.now == pytest.approx(2.0)
-
-
 def test_what_is_due_at_one_moment_happens_in_the_order_it_was_asked_for() -> None:
     clock, seen = VirtualClock(), []
     for number in range(5):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from ops.cli import main
 from ops.plan import command, costs
-from ops.plan.sizing import MOST_BUSY_REDIS, Goal, GoalError, Size, Sizer, slower
+from ops.plan.sizing import MOST_BUSY_REDIS, Goal, GoalError, Size, Sizer
 from tests.known_costs import COSTS, SENTENCES
 
 
@@ -34,11 +34,11 @@ def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
     assert costs.read(tmp_path / "c.json") == COSTS
 
 
-def test_a_plan_names_processes_redis_sensitivity_and_an_advice(calibration: Path) -> None:
+def test_a_plan_names_processes_redis_and_an_advice(calibration: Path) -> None:
     result = plan(calibration, "--rate", "500", "--p95", "100")
 
     assert result.exit_code == 0, result.output
-    for words in ("workers", "API processes", "commands/s", "MiB", "20 % more requests", "20 % longer", "Run 1 worker"):
+    for words in ("workers", "API processes", "Run 1 worker"):
         assert words in result.output
 
 
@@ -47,7 +47,6 @@ def test_a_plan_as_json_has_the_same_numbers(calibration: Path) -> None:
 
     assert found["size"]["workers"] >= 1
     assert 0 < found["p50_s"] < found["p95_s"] <= 0.06
-    assert found["redis_bytes"] > 2000 * 60 * 2500
     assert "Run" in found["advice"]
 
 
@@ -61,8 +60,16 @@ def test_more_requests_need_more_processes() -> None:
 
 
 @pytest.mark.parametrize("factor", [1, 3, 10])
-def test_where_cores_are_without_number_any_rate_that_one_redis_serves_has_a_plan(factor: float) -> None:
-    sizer = Sizer(slower(costs.read(costs.SHIPPED), factor), command._mix(None), num_requests=600)
+def test_where_cores_are_without_number_any_rate_that_one_redis_serves_has_a_plan(
+    factor: float, tmp_path: Path
+) -> None:
+    """On machines so many times as slow."""
+    shipped = costs.read(costs.SHIPPED)
+    parts = {name: asdict(getattr(shipped, name)) for name in ("forward", "worker", "api", "redis", "client")}
+    slower = {name: {each: factor * s for each, s in part.items()} for name, part in parts.items()}
+    document = asdict(shipped) | slower | {"hop_s": factor * shipped.hop_s}
+    (tmp_path / "slower.json").write_text(json.dumps(document))
+    sizer = Sizer(costs.read(tmp_path / "slower.json"), command._mix(None), num_requests=600)
     most_per_s = MOST_BUSY_REDIS / sizer.redis_s
 
     size = sizer.smallest(Goal(0.99 * most_per_s, 0.25))
@@ -145,7 +152,7 @@ def test_texts_that_the_server_would_refuse_are_left_out(tmp_path: Path) -> None
 
 
 def test_twenty_percent_more_load_never_needs_less() -> None:
-    sizer = Sizer(replace(COSTS, behind=0.2), SENTENCES, num_requests=600)
+    sizer = Sizer(COSTS, SENTENCES, num_requests=600)
 
     now, later = sizer.smallest(Goal(3000.0, 0.05)), sizer.smallest(Goal(3600.0, 0.05))
 
