@@ -123,7 +123,7 @@ test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of 
 docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet && echo "open site/index.html"
 
-lint: $(TEST) ## ruff, and mypy for api, scheduler and worker
+lint: $(TEST) ## ruff, and mypy strict
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 audit: $(TOOLS)/bin/pip-audit install ## known vulnerabilities of the installed packages; fails where one could not be audited

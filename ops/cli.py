@@ -91,10 +91,8 @@ class _TakesSentence(click.Command):
                 problem = 'no sentence is given: name it in quotes, or "-" for standard input'
                 raise click.UsageError(problem, ctx) from None
             if type(error) in (click.UsageError, click.NoSuchOption):
-                error.message = (
-                    error.message.rstrip(".")
-                    + '. Put the sentence in quotes, and -- before one that begins with a dash: -- "-x ..."'
-                )
+                remedy = 'Put the sentence in quotes, and -- before one that begins with a dash: -- "-x ..."'
+                raise click.UsageError(f"{error.message.rstrip('.')}. {remedy}", ctx) from None
             raise
 
 

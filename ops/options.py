@@ -19,7 +19,8 @@ import click
 
 from ops.variables import SHARED_HELP
 from scheduler.errors import SettingsError
-from scheduler.settings import Range, Settings, hide_password, redis_url_fault, value_type, variable
+from scheduler.settings import Range, Settings, value_type, variable
+from scheduler.urls import hide_password, redis_url_fault
 from scheduler.web_urls import webhook_fault
 
 logger = logging.getLogger(__name__)
@@ -55,10 +56,11 @@ def with_settings(
                 raise click.UsageError("--redis-url is missing: name the Redis to share; `miniserve up` prints its own")
             return function(settings=settings, **values)
 
+        command: Callable[..., Any] = run
         for name in reversed(names):
             spec = _spec(name)
-            run = _option(spec, (defaults or {}).get(name, spec.default), help_texts.get(name))(run)
-        return run
+            command = _option(spec, (defaults or {}).get(name, spec.default), help_texts.get(name))(command)
+        return command
 
     return decorate
 
@@ -109,7 +111,7 @@ def _help(spec: Field[Any]) -> str:
     return spec.metadata["help"] + ("" if allowed.low is None else f" From {allowed}.")
 
 
-class RangedType(click.ParamType):
+class RangedType(click.ParamType[Any]):
     """A value within a range; every refusal names what is allowed (click's own types do not say it of a non-number)."""
 
     def __init__(self, kind: type, allowed: Range) -> None:

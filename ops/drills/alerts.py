@@ -109,7 +109,9 @@ class Ramp:
         """Means of the latest prediction before each request was due, and of its own wait, over the same requests."""
         pairs = [(self._predicted_s(one), queue_s(one.server_timing)) for one in exchanges]
         both = [(predicted, real) for predicted, real in pairs if predicted is not None and real is not None]
-        return tuple(map(statistics.fmean, zip(*both, strict=True))) if both else (0.0, 0.0)
+        if not both:
+            return 0.0, 0.0
+        return statistics.fmean(one for one, _ in both), statistics.fmean(one for _, one in both)
 
     def _predicted_s(self, exchange: Exchange) -> float | None:
         at = bisect_right(self.predictions, exchange.due_s - self.started_s, key=lambda one: one[0])

@@ -70,8 +70,10 @@ class CountWatch:
     def scrape(self) -> None:
         try:
             with self.client.pipeline(transaction=True) as pipeline:
-                pipeline.hgetall(_COUNTS).hlen(_RESERVATIONS)
-                found, num_open, num_placed = pipeline.eval(_NUM_PLACED, 0).execute()
+                pipeline.hgetall(_COUNTS)
+                pipeline.hlen(_RESERVATIONS)
+                pipeline.eval(_NUM_PLACED, 0)
+                found, num_open, num_placed = pipeline.execute()
         except (redis.RedisError, OSError):
             return
         self.num_scrapes += 1

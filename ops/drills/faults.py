@@ -14,7 +14,7 @@ from typing import Any
 
 from ops.drills.drill import ONCE, Check, Findings, Stage, Tally, at_most
 from ops.drills.inbox import Inbox, monitored
-from ops.drills.system import DRILL_SETTINGS, Shape, System
+from ops.drills.system import DRILL_SETTINGS, Member, Shape, System
 from ops.drills.traffic import ENDLESS, Question, Traffic
 from ops.drills.workers import calibrate
 from ops.load.arrivals import ClosedLoop
@@ -146,15 +146,19 @@ def _replace_all(system: System) -> None:
 
 
 def _take_away(role: str) -> Callable[[System], object]:
-    return lambda system: [system.take_away(one) for one in getattr(system, role)]
+    return lambda system: [*map(system.take_away, getattr(system, role))]
 
 
 def _bring_back(role: str) -> Callable[[System], object]:
-    return lambda system: [one.bring_back() for one in getattr(system, role)]
+    return lambda system: [*map(Member.bring_back, getattr(system, role))]
 
 
 def _signal_workers(number: signal.Signals) -> Callable[[System], object]:
-    return lambda system: [one.process.send_signal(number) for one in system.workers]
+    def send(system: System) -> None:
+        for worker in system.workers:
+            worker.process.send_signal(number)
+
+    return send
 
 
 def _configure(maxmemory: int = 0, policy: str = "noeviction") -> Callable[[System], object]:

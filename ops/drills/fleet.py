@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ class RedisFleet:
     def is_whole(self) -> bool:
         """Whether every sentinel sees the primary, all others following it, and the other sentinels."""
         num_replicas = len(self.nodes) - 1
-        return all(_asked(lambda sentinel=sentinel: _sees_all(sentinel, num_replicas)) for sentinel in self.sentinels)
+        return all(_asked(partial(_sees_all, sentinel, num_replicas)) for sentinel in self.sentinels)
 
     def primary(self) -> Node:
         """Return the primary that the first answering sentinel names. Raises RedisUnavailable."""

@@ -101,8 +101,7 @@ def asking(url: str, every_s: float) -> Iterator[Path]:
         try:
             yield rows
         finally:
-            prober.stdin.close()
-            prober.wait(_PATIENCE_S)
+            prober.communicate(timeout=_PATIENCE_S)
 
 
 def read_probes(file: Path) -> list[Probe]:

@@ -69,18 +69,28 @@ class System:
 
     def __init__(self, shape: Shape, directory: Path) -> None:
         self.shape = shape
-        self.fleet = RedisFleet(directory) if shape.is_watched else None
-        if self.fleet is None:
+        self._fleet = RedisFleet(directory) if shape.is_watched else None
+        if self._fleet is None:
             port = embedded_redis.free_port() if shape.proxied else None
             self.server = embedded_redis.start(directory, port, memory_mb=shape.settings.redis_memory_mb)
-        self.redis_url = self.server.url if self.fleet is None else self.fleet.url()
+        self.redis_url = self.server.url if self._fleet is None else self._fleet.url()
         self.redis: Redis = connect(self.redis_url)
-        self.proxy = CountingProxy(self.server.port) if shape.proxied else None
+        self._proxy = CountingProxy(self.server.port or 0) if shape.proxied else None
         self._directory = directory
         self._unread = -1
         numbers = range(1, shape.num_workers + 1)
         self.workers = [self._member(f"worker {number}", "worker", shape.settings) for number in numbers]
         self.apis = [self._api(number) for number in range(1, shape.num_apis + 1)]
+
+    @property
+    def fleet(self) -> RedisFleet:
+        assert self._fleet is not None
+        return self._fleet
+
+    @property
+    def proxy(self) -> CountingProxy:
+        assert self._proxy is not None
+        return self._proxy
 
     @property
     def members(self) -> list[Member]:
@@ -97,7 +107,7 @@ class System:
         return member
 
     def _member(self, name: str, role: str, settings: Settings) -> Member:
-        is_proxied = self.proxy is not None and name == self.shape.proxied
+        is_proxied = name == self.shape.proxied
         settings = replace(settings, redis_url=self.proxy.url if is_proxied else self.redis_url)
         command = processes.miniserve_command(role)
         if role == "worker" and self.shape.worker_command:
@@ -109,7 +119,7 @@ class System:
         return Member(name, command, processes.environment(settings.to_env()), log)
 
     def start(self) -> None:
-        if self.fleet is not None:
+        if self._fleet is not None:
             self.fleet.start()
         for member in self.members:
             member.start()
@@ -155,7 +165,7 @@ class System:
         return time.monotonic() - started_s
 
     def said(self) -> str:
-        members = [*self.members, *(self.fleet.members if self.fleet else ())]
+        members = [*self.members, *(self._fleet.members if self._fleet else ())]
         return "; ".join(member.said() for member in members)
 
     def kill_one(self, members: list[Member], rng: random.Random) -> None:
@@ -232,12 +242,12 @@ class System:
                     member.process.terminate()
             for member in group:
                 member.stop(_STOP_PATIENCE_S)
-        if self.proxy is not None:
-            self.proxy.close()
+        if self._proxy is not None:
+            self._proxy.close()
         self.redis.close()
         if self._unread >= 0:
             os.close(self._unread)
-        (self.fleet or self.server).stop()
+        (self._fleet or self.server).stop()
 
 
 @contextmanager

@@ -70,7 +70,10 @@ class Exchange:
 
 
 class Traffic:
-    """A load in a thread of its own; as a context manager it is waited for, or ended where the drill has failed."""
+    """A load in a thread of its own; as a context manager it is waited for, or ended where the drill has failed.
+
+    One without limits ends with the block.
+    """
 
     def __init__(
         self,
@@ -86,6 +89,7 @@ class Traffic:
         self._questions = questions
         self._bodies = [json.dumps(question).encode() for question in questions]
         self._habits = habits
+        self._is_endless = limits == ENDLESS
         self._load = Loop(arrivals, limits, self._see_through)
         self._clients: list[list[Client]] = []  # each has connections of its own, one to a place; those at rest
         self._open: set[int] = set()
@@ -99,10 +103,10 @@ class Traffic:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self.send_no_more()
-        else:
+        if kind is not None:
             self.hang_up()
+        elif self._is_endless:
+            self.send_no_more()
         self._thread.join()
         if self._fault is not None and kind is None:
             raise self._fault
@@ -122,7 +126,7 @@ class Traffic:
 
     def hang_up(self) -> None:
         """All of them, at once."""
-        self._tell(self._task.cancel)
+        self._tell(self._sending.cancel)
 
     def _tell(self, what: Any) -> None:
         with suppress(RuntimeError):  # its loop is closed: all is over
@@ -136,10 +140,11 @@ class Traffic:
             self._fault = error
 
     async def _send_all(self) -> None:
-        self._event_loop, self._task = asyncio.get_running_loop(), asyncio.current_task()
+        self._event_loop = asyncio.get_running_loop()
+        self._sending = asyncio.ensure_future(self._load.run())
         self._has_begun.set()
         try:
-            await self._load.run()
+            await self._sending
         finally:
             for client in (client for clients in self._clients for client in clients):
                 await client.close()

@@ -95,7 +95,7 @@ def poisoned(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
             os.kill(os.getpid(), signal.SIGKILL)
         return planned
 
-    engine.policy.plan = plan
+    vars(engine.policy)["plan"] = plan
     return engine, WorkerMailbox
 
 

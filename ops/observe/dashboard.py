@@ -16,7 +16,8 @@ from gunicorn.app.base import BaseApplication
 
 from ops.options import option, with_settings
 from ops.run.temporary_files import check_temporary
-from scheduler.settings import Settings, hide_password
+from scheduler.settings import Settings
+from scheduler.urls import hide_password
 
 if TYPE_CHECKING:
     from flask import Flask

@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 import rq.job
 import rq.results
 import rq_dashboard
-from flask import Flask, Response, abort, current_app, g, request
+from flask import Flask, Response, abort, g, request
 from flask.templating import DispatchingJinjaLoader
 from redis import Redis, RedisError
 from rq.exceptions import NoSuchJobError
@@ -71,12 +71,13 @@ def _is_address(name: str) -> bool:
 def create_app(client: Redis, shown_url: str, access: Access) -> Flask:
     """`shown_url` names the Redis on the pages, without its password."""
     DefaultSerializer.dumps, DefaultSerializer.loads = _dumps, _loads
-    rq.job.zlib = rq.results.zlib = SimpleNamespace(compress=zlib.compress, decompress=_decompress, error=zlib.error)
+    bounded = SimpleNamespace(compress=zlib.compress, decompress=_decompress, error=zlib.error)
+    vars(rq.job)["zlib"] = vars(rq.results)["zlib"] = bounded
     web.config.serializer = DefaultSerializer
-    web.from_url = lambda *_, **__: (None, current_app.redis_conn)
+    web.from_url = lambda *_, **__: (None, client)
     web.serialize_current_job = _current_job
     app = _Dashboard(rq_dashboard.__name__)
-    app.redis_conn = client
+    vars(app)["redis_conn"] = client
     app.config |= {"RQ_DASHBOARD_REDIS_URL": [shown_url], "RQ_DASHBOARD_DISABLE_DELETE": not access.may_delete}
     app.before_request(lambda: _refusal(access))
     app.register_blueprint(web.blueprint)
@@ -121,14 +122,14 @@ def _refusal(access: Access) -> Response | dict[str, str] | None:
     given = request.authorization
     if access.password and not (given and access.lets_in(given.username or "", given.password or "")):
         return Response("Please log in.", 401, {"WWW-Authenticate": 'Basic realm="miniserve"'})
-    if request.url_rule is None or "POST" not in request.url_rule.methods:
+    if request.url_rule is None or "POST" not in (request.url_rule.methods or ()):
         return None
     if request.method != "POST":
         abort(405)
     # Browsers send the origin with every POST. One that is missing comes from a program, or is hidden on purpose.
     if urlsplit(request.headers.get("Origin", "")).netloc != request.host:
         return Response("A change must come from a page of this dashboard: its Origin is another, or none.", 403)
-    is_write = request.endpoint.rpartition(".")[2] in _WRITES
+    is_write = (request.endpoint or "").rpartition(".")[2] in _WRITES
     return {"status": "DISABLED"} if is_write and not access.may_delete else None
 
 
@@ -147,7 +148,7 @@ class _Dashboard(Flask):
     def create_global_jinja_loader(self) -> DispatchingJinjaLoader:
         return _InertTemplates(self)
 
-    def select_jinja_autoescape(self, filename: str) -> bool:
+    def select_jinja_autoescape(self, filename: str | None) -> bool:
         return True  # the scripts, too: they quote the name of the queue
 
 

@@ -6,12 +6,14 @@ import json as json_module
 import zlib
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 from redis import Redis, RedisError
 
 from ops.options import option, with_settings
-from scheduler.settings import Settings, hide_password
+from scheduler.settings import Settings
+from scheduler.urls import hide_password
 from worker.queue.connection import refusal_of
 from worker.queue.dead_letters import DeadLetters, NoDeadLetter
 from worker.queue.protocol import MailboxDown
@@ -48,7 +50,7 @@ def _list(url: str, json: bool) -> int:
 
 
 def _letters(client: Redis) -> Iterator[dict[str, str]]:
-    all_ids = client.zrange(_FAILED, 0, -1)
+    all_ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
     for start in range(0, len(all_ids), _PAGE):
         ids = all_ids[start : start + _PAGE]
         pipeline = client.pipeline(transaction=False)
@@ -62,7 +64,7 @@ def _letters(client: Redis) -> Iterator[dict[str, str]]:
             yield {"id": _text(one), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
 
 
-def _why(results: object) -> str:
+def _why(results: Any) -> str:
     """The error as RQ keeps it, or nothing where the field holds something else."""
     try:
         packed = b64decode(results[0][1][b"exc_string"])

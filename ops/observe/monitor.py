@@ -25,7 +25,8 @@ from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import measure
 from scheduler.capacity.observed import Observed
 from scheduler.capacity.rules import Severity
-from scheduler.settings import Settings, hide_password
+from scheduler.settings import Settings
+from scheduler.urls import hide_password
 from scheduler.web_urls import hide_secret
 from worker.queue.protocol import MailboxDown
 

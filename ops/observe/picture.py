@@ -39,7 +39,7 @@ class Frame:
 
 def picture(frame: Frame, now: datetime, width: int, hint: str = "") -> Group:
     """The frame as it looks at `now`; `hint` stands at the upper right."""
-    above = [_title(frame, hint), *_notes(frame, now)]
+    above: list[RenderableType] = [_title(frame, hint), *_notes(frame, now)]
     figures = frame.snapshot
     if figures is None:
         return Group(*above)
@@ -88,24 +88,26 @@ def _in_columns(panels: Sequence[Panel], width: int) -> Table:
     return grid
 
 
-def _panel(title: str, inside: RenderableType | Sequence[Row]) -> Panel:
-    if isinstance(inside, list):
-        rows = Table.grid(padding=(0, 1), expand=True)
-        rows.add_column(style="dim", no_wrap=True)
-        rows.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-        for row in inside:
-            rows.add_row(*row)
-        inside = rows
+def _rows(rows: Sequence[Row]) -> Table:
+    table = Table.grid(padding=(0, 1), expand=True)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _panel(title: str, inside: RenderableType) -> Panel:
     return Panel(inside, title=f"[bold]{title}[/]", title_align="left", box=box.ROUNDED, border_style="dim")
 
 
 def _panels(figures: Snapshot) -> list[Panel]:
     window = f", of {words.seconds(figures.window_s)}" if figures.window_s > 0 else ""  # a first reading has none yet
     return [
-        _panel("queue", _queue(figures.queue)),
-        _panel(f"rates{window}", _rates(figures.rates)),
+        _panel("queue", _rows(_queue(figures.queue))),
+        _panel(f"rates{window}", _rows(_rates(figures.rates))),
         _panel(f"latency{window}", _latencies(figures.latency)),
-        _panel("capacity", _capacity(figures)),
+        _panel("capacity", _rows(_capacity(figures))),
     ]
 
 

@@ -141,7 +141,8 @@ def _latency(earlier: Scrape, later: Scrape, metric: str) -> Latency:
     if later.at_s <= earlier.at_s or gained.count <= 0:
         return Latency()
     highest_s = max((bound for bound, _ in gained.buckets if math.isfinite(bound)), default=None)
-    return Latency(gained.count, gained.mean, *(gained.quantile(share) for share in (0.50, 0.95, 0.99)), highest_s)
+    p50_s, p95_s, p99_s = (gained.quantile(share) for share in (0.50, 0.95, 0.99))
+    return Latency(gained.count, gained.mean, p50_s, p95_s, p99_s, highest_s)
 
 
 def _alerts(earlier: Scrape, later: Scrape, settings: Settings) -> tuple[Alert, ...]:

@@ -116,6 +116,7 @@ def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) 
     except ScrapeError as error:
         raise click.ClickException(str(error)) from None
     frame = watch.frame
+    assert frame.read_at is not None and frame.snapshot is not None
     if asked["json"]:
         click.echo(json.dumps({"url": url, "read_at": frame.read_at.isoformat(), **frame.snapshot.document()}))
     else:

@@ -12,28 +12,32 @@ def printable(text: str) -> str:
 
 def count(value: float | None) -> str:
     """`1,234`; infinity as `no end`."""
-    return _known(value) or f"{value:,.0f}"
+    return _unknown(value) if value is None or not math.isfinite(value) else f"{value:,.0f}"
 
 
 def number(value: float | None) -> str:
     """`0.42`, `55.2`, `1,234`."""
-    return _known(value) or _digits(value)
+    return _unknown(value) if value is None or not math.isfinite(value) else _digits(value)
 
 
 def rate(value: float | None) -> str:
     """`41.0/s`, `238/s`, `1,234/s`."""
-    return _known(value) or (f"{value:,.0f}/s" if value >= 99.95 else f"{value:.1f}/s")
+    if value is None or not math.isfinite(value):
+        return _unknown(value)
+    return f"{value:,.0f}/s" if value >= 99.95 else f"{value:.1f}/s"
 
 
 def percent(share: float | None) -> str:
     """`0.4%`, `62%`."""
-    return _known(share) or (f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}")
+    if share is None or not math.isfinite(share):
+        return _unknown(share)
+    return f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}"
 
 
 def seconds(value: float | None) -> str:
     """`0.42 ms`, `12.3 ms`, `456 ms`, `1.23 s`, `12.3 s`, `5 m 02 s`."""
-    if known := _known(value):
-        return known
+    if value is None or not math.isfinite(value):
+        return _unknown(value)
     if value < 0.9995:
         return f"{_digits(1e3 * value)} ms"
     return f"{_digits(value)} s" if value < 99.95 else age(value)
@@ -45,11 +49,9 @@ def age(value_s: float) -> str:
     return f"{minutes:,} m {rest:02} s" if minutes else f"{rest} s"
 
 
-def _known(value: float | None) -> str:
+def _unknown(value: float | None) -> str:
     """What stands in place of a number that is none."""
-    if value is None or math.isnan(value):
-        return "-"
-    return "no end" if math.isinf(value) else ""
+    return "-" if value is None or math.isnan(value) else "no end"
 
 
 def _digits(value: float) -> str:

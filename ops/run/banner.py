@@ -12,8 +12,8 @@ from ops.options import API_SETTINGS, flag_name
 from ops.run.embedded_redis import URL_NAME
 from ops.run.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
-from scheduler.settings import Settings, hide_password
-from scheduler.urls import is_sentinel_url
+from scheduler.settings import Settings
+from scheduler.urls import hide_password, is_sentinel_url
 
 
 def print_banner(settings: Settings, with_dashboard: bool) -> None:

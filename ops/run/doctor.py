@@ -27,7 +27,8 @@ from ops.run.machine import Finding, looks_at_machine
 from ops.tables import table
 from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
-from scheduler.settings import Settings, hide_password, redis_url_fault
+from scheduler.settings import Settings
+from scheduler.urls import hide_password, redis_url_fault
 from worker.queue.connection import refusal_of
 from worker.queue.redis_py import client_fault, connect, in_our_words
 from worker.queue.server import server_fault
@@ -202,7 +203,8 @@ def _persistence(facts: Mapping[str, Any]) -> Finding:
 def _foreign_workers(client: redis.Redis) -> Finding:
     """RQ's own workers on our queues: they fail what they take."""
     ours = client.zrange("miniserve:leases", 0, -1)
-    names = [key.removeprefix(b"rq:worker:") for key in client.sunion("rq:workers:correct", "rq:workers:correct-async")]
+    keys: Any = client.sunion(["rq:workers:correct", "rq:workers:correct-async"])
+    names: list[bytes] = [key.removeprefix(b"rq:worker:") for key in keys]
     foreign = [name for name in sorted(names) if name not in ours and _is_alive(client, name)]
     if foreign:
         shown = b", ".join(foreign).decode(errors="replace")

@@ -65,7 +65,7 @@ def _block(corrector: Corrector) -> Corrector:
         time.sleep(_BLOCKED_S)
         return requests_of(*request)
 
-    corrector.requests_of = requests_late
+    vars(corrector)["requests_of"] = requests_late
     return corrector
 
 

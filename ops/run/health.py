@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 import time
+from collections.abc import Callable
 
 PATIENCE_S = 3.0
 _MOST_FIELDS = 100  # of a head
@@ -75,5 +76,5 @@ def monitor_fault() -> str:
 
 
 if __name__ == "__main__":
-    checks = {"http": http_fault, "worker": worker_fault, "monitor": monitor_fault}
+    checks: dict[str, Callable[..., str]] = {"http": http_fault, "worker": worker_fault, "monitor": monitor_fault}
     sys.exit(checks[sys.argv[1]](*sys.argv[2:]) or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import packages_distributions
+from importlib.metadata import packages_distributions, version
 
 import redis
 
@@ -62,7 +62,7 @@ def _event_loop() -> Finding:
         import uvloop
     except ImportError:
         return Finding("event loop", "asyncio serves; `pip install uvloop` makes a request cheaper")
-    return Finding("event loop", f"uvloop {uvloop.__version__} serves")
+    return Finding("event loop", f"uvloop {version(uvloop.__name__)} serves")
 
 
 def _model() -> Finding:

@@ -120,7 +120,8 @@ class OfflineCorrector:
                 for completion in self._engine.step():
                     self._settle(completion)
             while pending and pending[0].outcome is not None:
-                yield pending.popleft().outcome
+                yield pending[0].outcome
+                pending.popleft()
 
     def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
         """One outcome for each sentence or text, in order; all run in the same batches."""
@@ -139,7 +140,7 @@ class OfflineCorrector:
         while self._engine.policy.has_work:
             for completion in self._engine.step():
                 self._settle(completion)
-        return [one.outcome for one in pending]
+        return [one.outcome for one in pending if one.outcome is not None]  # all of them
 
     def _begin(self, line: bytes) -> _Pending:
         """Submit a line, but for a blank one, which is answered as it is: filters are given paragraphs."""
@@ -181,7 +182,7 @@ class OfflineCorrector:
             # The line's, also where its other sentences succeed.
             pending.outcome = RequestFailed(completion.error or "The model failed.")
         pending.completions[number], pending.answered_s = completion, perf_counter()
-        if pending.outcome is None and len(pending.completions) == len(pending.draft.sentences):
+        if pending.outcome is None and pending.draft and len(pending.completions) == len(pending.draft.sentences):
             outputs = [pending.completions[number].output_ids for number in range(len(pending.completions))]
             pending.outcome = self._pipeline.conclude_text(pending.draft, outputs)
 

@@ -157,15 +157,20 @@ class Member:
     command: Sequence[str]
     env: dict[str, str]
     log: Path
-    process: subprocess.Popen[bytes] | None = None
+    started: subprocess.Popen[bytes] | None = None
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self.started is not None
+        return self.started
 
     @property
     def is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.started is not None and self.started.poll() is None
 
     def start(self) -> None:
         with self.log.open("ab") as log:
-            self.process = spawn(self.command, self.env, output=log)
+            self.started = spawn(self.command, self.env, output=log)
 
     def kill(self) -> None:
         """SIGKILL for the whole process group: a replica's master and its worker."""
@@ -173,8 +178,8 @@ class Member:
             kill_group(self.process.pid)
 
     def stop(self, patience_s: float) -> None:
-        if self.process is not None:
-            stop(self.process, patience_s)
+        if self.started is not None:
+            stop(self.started, patience_s)
 
     def said(self) -> str:
         """How its output ends, in one line."""

@@ -65,7 +65,7 @@ class Child:
     name: str
     launch: Callable[[], subprocess.Popen[bytes]]
     patience_s: float  # between SIGTERM and SIGKILL
-    process: subprocess.Popen[bytes] | None = None
+    started: subprocess.Popen[bytes] | None = None
     num_quick_deaths: int = 0
     started_at: float = 0.0
     due_at: float | None = field(default=None)  # when to start it again; None while it lives
@@ -74,12 +74,17 @@ class Child:
     last_words: Callable[[], str] = lambda: "what it said stands above"
     remedy: str = ""  # what a person can do where it keeps dying
 
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        assert self.started is not None
+        return self.started
+
     def start(self, now: float) -> None:
-        self.process = self.launch()
+        self.started = self.launch()
         self.started_at, self.due_at = now, None
 
     def is_alive(self) -> bool:
-        return self.process is not None and self.process.poll() is None
+        return self.started is not None and self.started.poll() is None
 
     @property
     def is_hopeless(self) -> bool:
@@ -114,7 +119,7 @@ class Supervisor:
 
     def start(self) -> None:
         for child in self._children:
-            if child.process is None:
+            if child.started is None:
                 child.start(time.monotonic())
 
     def revive(self) -> float:
@@ -155,7 +160,7 @@ class Supervisor:
                 self._end(child)
 
     def _end(self, child: Child) -> None:
-        if child.process is None or child.has_ended:  # long ago: its number may be another's by now
+        if child.started is None or child.has_ended:  # long ago: its number may be another's by now
             return
         if child.is_alive():
             self._say(f"{child.name} did not stop in time; killed")

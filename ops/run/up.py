@@ -35,7 +35,8 @@ from ops.run.model_facts import read_model_facts
 from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Child, Signals, Supervisor
 from ops.run.temporary_files import check_temporary
-from scheduler.settings import QUEUE_MODES, Settings, hide_password
+from scheduler.settings import QUEUE_MODES, Settings
+from scheduler.urls import hide_password
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
@@ -230,7 +231,7 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
     def launch() -> subprocess.Popen[bytes]:
         return processes.spawn(command, output=subprocess.DEVNULL, errors=None)
 
-    child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, process=server.process)
+    child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, started=server.process)
     child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
     child.remedy = f"if {command[0]} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
     return child, replace(settings, redis_url=server.socket_url)
