@@ -121,7 +121,7 @@ test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of 
 	@./ops/deploy/pythons_drill.sh
 
 docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet && echo "open site/index.html"
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build && echo "open site/index.html" # not --quiet: that counts no warnings
 
 lint: $(TEST) ## ruff, and mypy strict
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
