@@ -21,6 +21,9 @@ FROM_ELSEWHERE = {
     "SECURITY.md": "reporting.md",
     "tests/heldout/README.md": "heldout.md",
 }
+# Python-Markdown wants a blank line before a list, and four blanks before what belongs to an item.
+_LIST_AFTER_A_LINE = re.compile(r"^((?![-*#|>`]|\d+\. | )\S.*)\n(- )", re.M)
+_FENCE_IN_A_LIST = re.compile(r"^ {2,3}```.*?^ {2,3}```$", re.M | re.S)
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 
 
@@ -34,7 +37,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     sources = {place: name for name, place in FROM_ELSEWHERE.items()}
     written = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
-    markdown = markdown.replace("<details>", '<details markdown="1">')
+    markdown = _FENCE_IN_A_LIST.sub(lambda block: re.sub(r"^ {2,3}(?=\S| )", "    ", block[0], flags=re.M), markdown)
+    markdown = _LIST_AFTER_A_LINE.sub(r"\1\n\n\2", markdown).replace("<details>", '<details markdown="1">')
     return _LINK.sub(lambda link: _of_site(link, posixpath.dirname(written), page.file.src_uri), markdown)
 
 

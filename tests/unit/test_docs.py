@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Iterator
@@ -177,6 +178,16 @@ def test_the_commands_of_an_exercise_parse(path: Path) -> None:
     assert commands or path.stem == "7-capacity"
     for command in commands:
         _parse(re.sub(r"\$\w+", "8", command))
+
+
+def test_the_notebook_runs_from_its_first_cell_to_its_last(capsys: pytest.CaptureFixture[str]) -> None:
+    notebook = json.loads((ROOT / "docs" / "continuous_batching.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+
+    exec(compile("\n".join(cells), "continuous_batching.ipynb", "exec"), {})
+
+    assert "idle: 17% continuous, 48% static" in capsys.readouterr().out
+    assert not any(cell.get("outputs") for cell in notebook["cells"])
 
 
 def test_every_fault_has_its_exercise() -> None:
