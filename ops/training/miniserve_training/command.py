@@ -20,7 +20,7 @@ configure_blas(os.environ)  # before NumPy is there to read it
 
 from miniserve_training import added, mining, natural  # noqa: E402
 from miniserve_training.options import TrainOptions  # noqa: E402
-from miniserve_training.text import descriptions, tagging, vocabulary  # noqa: E402
+from miniserve_training.text import tagging, vocabulary  # noqa: E402
 from miniserve_training.text.written import check  # noqa: E402
 from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
 from ops.evaluation.command import correct  # noqa: E402
@@ -40,7 +40,6 @@ def main() -> None:
     """Make the model's weights, text and figures."""
 
 
-main.add_command(descriptions.main, "sentences")
 main.add_command(tagging.main, "tag")
 main.add_command(check.main, "check-lines")
 main.add_command(vocabulary.main, "vocabulary")

@@ -125,10 +125,8 @@ def test_a_trainer_learns_a_batch_by_heart_and_its_average_follows() -> None:
 
     losses = [float(trainer.step(batch)[0]) for _ in range(300)]
 
-    average = Twin(trainer.twin.config)
-    average.load_state_dict(trainer.average.state_dict())
     assert losses[-1] < 0.05 < losses[0]
-    assert average.losses(to_tensors(batch, "cpu")).output.item() < 0.3
+    assert trainer.average.module.losses(to_tensors(batch, "cpu")).output.item() < 0.3
     assert trainer.progress.examples == 600 and trainer.progress.tokens > 600
 
 

@@ -48,9 +48,7 @@ def weights_origin(path: Path) -> dict[str, object]:
 
 def export(trainer: Trainer, tokenizer: Tokenizer, path: Path) -> Path:
     """Write the average of a run's weights, which asks for no certainty until it is calibrated."""
-    twin = Twin(trainer.twin.config)
-    twin.load_state_dict(trainer.average.state_dict())
-    write_weights(twin, path, tokenizer.fingerprint, json.dumps(_provenance(trainer)))
+    write_weights(trainer.average.module, path, tokenizer.fingerprint, json.dumps(_provenance(trainer)))
     return path
 
 
