@@ -1,8 +1,7 @@
 """`engine`: what the engine alone can do. No HTTP, no queue, requests always waiting.
 
 Random weights of the shipped shape and random requests (prompts of 8 to 19 tokens, 1 to 8 tokens out, 4 on average) are
-the same work for every model. They are multiplied in blocks, and by whole matrices: the comparison of
-docs/adr/0003-blocked-weights.md. The shipped model gets real sentences.
+the same work for every model. The shipped model gets real sentences.
 
 Rounds repeat the same iterations, and each iteration counts with the least CPU time that it took: what the machine
 does besides disturbs single iterations. The share is that of the arithmetic in the time, at the speed of this
@@ -12,21 +11,18 @@ machine's matrix product (512 x 512, float32), measured in between.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from tqdm import tqdm
 
-from api.grammar.pipeline import TextPipeline
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
+from ops.plan.mix import sized_texts
 from ops.tables import table
-from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.messages import CorrectionRequest, Delivery
 from scheduler.settings import Settings
 from worker.engine import new_engine
-from worker.model import forward
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
 
 CSV = "engine.csv"
@@ -39,14 +35,13 @@ Work = tuple[Weights, list[CorrectionRequest]]
 
 def measure(plan: Plan) -> list[Row]:
     number = max(1, round(_NUM_REQUESTS * plan.scale))
-    random, real = _random_work(number), real_work(plan, number)
-    cases = {"random": (random, forward.multiply), "random, whole matrices": (random, _by_whole_matrices()),
-             "sentences": (real, forward.multiply)}  # fmt: skip
+    sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)[:number]
+    real = [request for text in sized_texts(sentences) for request, _ in text]
+    cases = {"random": _random_work(number), "sentences": (load_weights(), real)}
     rows = []
     with tqdm(total=len(cases) * plan.num_runs, desc="engine", unit="round") as bar:
-        for label, (work, multiply) in cases.items():
-            with _multiplying(multiply):
-                rows += [{"work": label, **row} for row in _measure(work, plan.num_runs, bar)]
+        for label, work in cases.items():
+            rows += [{"work": label, **row} for row in _measure(work, plan.num_runs, bar)]
     return rows
 
 
@@ -130,16 +125,6 @@ def _matrix_gflop_per_s() -> float:
     return 2 * _MATRIX**3 / least_s / 1e9
 
 
-def real_work(plan: Plan, number: int) -> Work:
-    pipeline, requests = TextPipeline.load(), []
-    for text in prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)[:number]:
-        for draft in pipeline.prepare_text(text).sentences:
-            ids, words = draft.prompt.token_ids, draft.prompt.word_numbers
-            name = f"r{len(requests)}"
-            requests.append(CorrectionRequest(name, ids, words, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint))
-    return load_weights(), requests
-
-
 def _random_work(number: int) -> Work:
     rng = np.random.default_rng(0)
     config = ModelConfig(3072, 4, 4, 128, 160, 65, eos_bias=2.0)
@@ -154,24 +139,3 @@ def _random_work(number: int) -> Work:
         prompt = tuple(rng.integers(110, 3000, length).tolist())
         requests.append(CorrectionRequest(f"r{each}", prompt, (0,) * length, num_out, "none"))
     return fold(tensors, config, "none"), requests
-
-
-@contextmanager
-def _multiplying(multiply: Callable[..., None]) -> Iterator[None]:
-    usual, forward.multiply = forward.multiply, multiply
-    try:
-        yield
-    finally:
-        forward.multiply = usual
-
-
-def _by_whole_matrices() -> Callable[..., None]:
-    whole: dict[int, tuple[forward.BlockedMatrix, np.ndarray]] = {}  # the matrix is kept, so that its id stays its own
-
-    def multiply(rows: np.ndarray, matrix: forward.BlockedMatrix, blocks: np.ndarray) -> None:
-        if id(matrix) not in whole:
-            columns = matrix.blocks.transpose(1, 0, 2).reshape(matrix.num_inputs, -1)
-            whole[id(matrix)] = (matrix, np.ascontiguousarray(columns))
-        np.matmul(rows, whole[id(matrix)][1], out=blocks.transpose(1, 0, 2).reshape(len(rows), -1))
-
-    return multiply

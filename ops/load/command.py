@@ -7,7 +7,7 @@ import os
 import re
 import ssl
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ import click
 from tqdm import tqdm
 
 from ops.load import ceiling, prompts, report
-from ops.load.arrivals import Arrivals, Limits, arrivals_of
-from ops.load.client import Client
-from ops.load.client import run as run_loop
+from ops.load.arrivals import Limits, arrivals_of
+from ops.load.client import Client, run
 from ops.load.generator import Expected, Generator, NoKeyError
 from ops.load.measurements import Measurements, is_clean
 from ops.observe.scrape import refusal
@@ -44,34 +43,6 @@ class Duration(click.ParamType):
         if not 0 < seconds <= 3600:
             self.fail(f"{value!r} is not allowed; it takes a time up to an hour, as 60s, 2m or 500ms", param, ctx)
         return seconds
-
-
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
-    """One load, as asked for."""
-
-    url: str
-    concurrency: int | None  # None: an open loop
-    limits: Limits
-    rate_per_s: float | None
-    seed: int
-    slo_ms: float | None
-    api_key: str = field(default="", repr=False)
-
-    def arrivals(self) -> Arrivals:
-        return arrivals_of(self.concurrency, self.rate_per_s, self.seed)
-
-
-def run(options: LoadOptions, sentences: list[str], expected: Expected | None = None) -> dict[str, Any]:
-    """Run it with a progress bar and return the summary."""
-    client = Client(options.url, options.api_key)
-    generator = Generator(client, sentences, options.arrivals(), options.limits, expected)
-    try:
-        with _Progress(options.limits) as on_tick:
-            return generator.run(on_tick).summary(options.slo_ms)
-    except NoKeyError as error:
-        url = options.url.rstrip("/")
-        raise click.ClickException(f"POST {url}/correct answers {refusal(401, error.args[0])}") from None
 
 
 class _Progress:
@@ -139,18 +110,31 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     at the URL, or if the API key is missing.
     """
     sentences = _sentences(asked["sentences"], asked["seed"])
-    options = _options(asked)
+    if asked["rate"] is not None and asked["concurrency"] is not None:
+        raise click.UsageError("--rate is for an open loop, --concurrency for a closed one; give one of them")
+    clients = asked["concurrency"] or _DEFAULT_CLIENTS
+    is_endless = asked["total"] is None and asked["duration"] is None
+    limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
+    client = _client(asked["url"], asked["api_key"])
     if asked["save"]:
         _check_folder(asked["save"])
-    _check_reachable(options.url)
+    _check_reachable(client)
     if asked["ceiling"]:
-        figures = ceiling.measure(sentences, options.concurrency or _DEFAULT_CLIENTS, _CEILING_S)
+        figures = ceiling.measure(sentences, clients, _CEILING_S)
         click.echo(report.line("ceiling", f"{figures['throughput_per_s']:,.0f} requests/s of the generator itself"))
     expected = expected_answers(settings, sentences) if asked["expect"] else None
-    summary = run(options, sentences, expected)
+    arrivals = arrivals_of(clients, asked["rate"], asked["seed"])
+    try:
+        with _Progress(limits) as on_tick:
+            measured = Generator(client, sentences, arrivals, limits, expected).run(on_tick)
+    except NoKeyError as error:
+        raise click.ClickException(f"POST {client.url}/correct answers {refusal(401, error.args[0])}") from None
+    summary = measured.summary(asked["target_ms"])
     click.echo(report.table(summary))
     if asked["save"]:
-        _save(asked["save"], options, summary)
+        options = {name: asked[name] for name in ("url", "concurrency", "rate", "seed", "target_ms")}
+        document = {"options": options | {"limits": asdict(limits)}, "result": summary}
+        asked["save"].write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     raise SystemExit(0 if is_clean(summary) else 1)
 
 
@@ -167,38 +151,28 @@ def _check_folder(path: Path) -> None:
         raise click.BadParameter(f"there is no folder {path.parent}", param_hint="--save")
 
 
-def _options(asked: dict[str, Any]) -> LoadOptions:
-    if asked["rate"] is not None and asked["concurrency"] is not None:
-        raise click.UsageError("--rate is for an open loop, --concurrency for a closed one; give one of them")
-    concurrency = None if asked["rate"] is not None else asked["concurrency"] or _DEFAULT_CLIENTS
-    is_endless = asked["total"] is None and asked["duration"] is None
-    limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
+def _client(url: str, api_key: str) -> Client:
     try:
-        Client(asked["url"])
+        return Client(url, api_key)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--url") from None
-    about = asked["rate"], asked["seed"], asked["target_ms"], asked["api_key"]
-    return LoadOptions(asked["url"], concurrency, limits, *about)
 
 
-def _check_reachable(url: str) -> None:
+def _check_reachable(client: Client) -> None:
     """A load on nobody would measure nothing, to its end."""
     try:
-        run_loop(_reach(Client(url)))
+        run(_reach(client))
     except ssl.SSLError as error:
-        problem = f"no secure connection to {url} ({error.reason or error}): SSL_CERT_FILE names further authorities"
-        raise click.ClickException(problem) from None
+        problem = (
+            f"no secure connection to {client.url} ({error.reason or error}): SSL_CERT_FILE names further authorities"
+        )
+        raise click.ClickException(f"{problem}: SSL_CERT_FILE names further authorities") from None
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else error
-        problem = f"nobody listens at {url} ({reason}): start a server there, or name another --url"
+        problem = f"nobody listens at {client.url} ({reason}): start a server there, or name another --url"
         raise click.ClickException(problem) from None
 
 
 async def _reach(client: Client) -> None:
     await client.connect()
     await client.close()
-
-
-def _save(path: Path, options: LoadOptions, summary: dict[str, Any]) -> None:
-    document = {"options": asdict(replace(options, api_key="")), "result": summary}
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

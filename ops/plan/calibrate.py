@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
 
 import click
 from tqdm import tqdm
@@ -116,7 +115,7 @@ def check(found: Calibration, measured: Measured) -> list[tuple[MeasuredLoad, Ou
 
 def lines(found: Calibration, measured: Measured) -> list[str]:
     """The costs for people, in microseconds, and each load measured and computed."""
-    forward, errors = found.forward, fit.relative_errors(found.forward, measured.iterations)
+    forward = found.forward
     us = {name: [f"{1e6 * cost:.1f}" for cost in (stage.wake_s, stage.request_s, stage.sentence_s)]
           for name in ("worker", *fit.STAGES) for stage in [getattr(found, name)]}  # fmt: skip
     loads = [
@@ -129,7 +128,6 @@ def lines(found: Calibration, measured: Measured) -> list[str]:
     return [
         f"{found.machine}: {found.cores:.2g} of {measured.cores} cores",
         "; ".join(f"{name} {1e6 * cost:.2f} us" for name, cost in zip(each, iteration, strict=True)),
-        f"{len(errors):,} iterations, half of them within {median(errors.tolist()):.0%}",
         table(("us", ">to wake up", ">a request", ">a sentence"), [(name, *cells) for name, cells in us.items()]),
         f"between processes {1e6 * found.hop_s:.1f} us",
         table((">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed"),

@@ -14,7 +14,7 @@ from ops.load import prompts as shipped
 from ops.options import RangedType, option, with_settings
 from ops.plan import costs, report
 from ops.plan.costs import DEFAULT_FILE, Calibration
-from ops.plan.mix import Mix, mix_of, servable
+from ops.plan.mix import Mix, mix_of
 from ops.plan.sizing import Goal, GoalError, Sizer
 from scheduler.settings import Range, Settings
 
@@ -79,9 +79,9 @@ def _mix(path: Path | None) -> Mix:
         texts = shipped.load(path, 0)
     except (ValueError, OSError) as error:
         raise click.BadParameter(str(error), param_hint="--prompts") from None
-    texts, num_refused = servable(texts[:_NUM_TEXTS])
-    if not texts:
+    mix = mix_of(texts[:_NUM_TEXTS])
+    if not mix.texts:
         raise click.BadParameter(f"{path} holds no text that the server takes", param_hint="--prompts")
-    if num_refused:
+    if num_refused := len(texts[:_NUM_TEXTS]) - len(mix.texts):
         click.echo(f"{num_refused} texts are left out, for the server would refuse them", err=True)
-    return mix_of(texts)
+    return mix

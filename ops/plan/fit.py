@@ -69,15 +69,6 @@ def fit_forward(iterations: Sequence[Iteration]) -> ForwardCost:
     return ForwardCost(*least_squares(rows, np.array([one.seconds for one in iterations])).tolist())
 
 
-def relative_errors(cost: ForwardCost, iterations: Sequence[Iteration]) -> np.ndarray:
-    """Of every iteration: how far its cost is from what was measured."""
-    computed = [
-        cost.seconds(one.num_prompts, one.prompt_tokens, one.num_decodes, one.context_tokens) for one in iterations
-    ]
-    measured = np.array([one.seconds for one in iterations])
-    return np.abs(np.array(computed) - measured) / measured
-
-
 def fit_worker(forward: ForwardCost, loads: Sequence[MeasuredLoad]) -> StageCost:
     """What a worker does besides the forward pass: for each iteration, and for each sentence."""
     rows, targets = [], []

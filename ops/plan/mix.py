@@ -43,7 +43,7 @@ class Mix:
 
 
 def mix_of(texts: Sequence[str]) -> Mix:
-    """As the shipped model answers them. Raises ServingError for a text that the server would refuse."""
+    """As the shipped model answers them, without the texts that the server would refuse."""
     return Mix(
         tuple(
             tuple(SentenceSize(len(request.prompt_ids), length) for request, length in text)
@@ -53,7 +53,7 @@ def mix_of(texts: Sequence[str]) -> Mix:
 
 
 def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
-    """The requests of each text, with the length of the answer that the shipped model gives. Raises ServingError."""
+    """The requests of each text that the server takes, with the length of the answer that the shipped model gives."""
     from api.grammar.pipeline import TextPipeline
     from worker.engine import load_engine
 
@@ -62,8 +62,12 @@ def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
     requests: list[list[CorrectionRequest]] = []
     num_requests = 0
     for text in texts:
+        try:
+            drafts = pipeline.prepare_text(text).sentences
+        except ServingError:
+            continue
         requests.append([])
-        for draft in pipeline.prepare_text(text).sentences:
+        for draft in drafts:
             prompt, name = draft.prompt, str(num_requests)
             num_requests += 1
             request = CorrectionRequest(
@@ -75,20 +79,6 @@ def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
     while engine.policy.has_work:
         lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
     return [[(request, lengths[request.request_id]) for request in one] for one in requests]
-
-
-def servable(texts: Sequence[str]) -> tuple[list[str], int]:
-    """Those of the texts that the server takes, and how many it would refuse."""
-    from api.grammar.pipeline import TextPipeline
-
-    pipeline, taken = TextPipeline.load(), []
-    for text in texts:
-        try:
-            pipeline.prepare_text(text)
-        except ServingError:
-            continue
-        taken.append(text)
-    return taken, len(texts) - len(taken)
 
 
 @cache

@@ -39,7 +39,6 @@ class Outcome:
     """What happened, without the beginning."""
 
     latencies_s: list[float] = field(default_factory=list)
-    num_requests: int = 0  # of which the figures below are
     num_refused: int = 0
     num_open: int = 0  # at the beginning
     num_left_behind: int = 0  # by which more came than ended
@@ -53,13 +52,9 @@ class Outcome:
         return len(self.latencies_s) / self.seconds if self.seconds > 0 else 0.0
 
     @property
-    def mean_s(self) -> float:
-        return sum(self.latencies_s) / max(1, len(self.latencies_s))
-
-    @property
     def is_overloaded(self) -> bool:
         """Whether the queue grows: how long a request then waits is a matter of how long one looks."""
-        return self.num_left_behind > self.num_open / 2 + max(_FEW_LEFT, _MOST_LEFT * self.num_requests)
+        return self.num_left_behind > self.num_open / 2 + max(_FEW_LEFT, _MOST_LEFT * len(self.latencies_s))
 
     def quantile_s(self, share: float) -> float:
         """Infinite where nothing was answered, or more was asked than can be."""
@@ -108,12 +103,11 @@ class Service:
         outcome = Outcome(self._latencies_s[num_before:], seconds=seconds)
         outcome.num_refused = self._num_refused - refused_before
         outcome.num_open, outcome.num_left_behind = open_before, self._num_open - open_before
-        outcome.num_requests = len(outcome.latencies_s)
         outcome.num_iterations = after["iterations"] - before["iterations"]
         for name, number in self._stages():
             outcome.busy[name] = (after[name] - before[name]) / max(seconds, 1e-9) / number
             wakes = after.get(f"{name} wakes", 0.0) - before.get(f"{name} wakes", 0.0)
-            outcome.wakes[name] = wakes / max(1, outcome.num_requests)
+            outcome.wakes[name] = wakes / max(1, len(outcome.latencies_s))
         return outcome
 
     @property

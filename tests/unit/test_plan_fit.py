@@ -32,7 +32,7 @@ def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
 def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
     """A load on a simulated machine, as a calibration measures one on a real one."""
     outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(ClosedLoop(clients), 2000)
-    number, sentences, (prompt, output) = outcome.num_requests, mix.sentences_per_text, mix.mean
+    number, sentences, (prompt, output) = len(outcome.latencies_s), mix.sentences_per_text, mix.mean
     cpu_s = {name: share * outcome.seconds / number for name, share in outcome.busy.items()}
     sums = {"n": outcome.num_iterations / number, "requests": sentences}
     sums |= {"prompts": sentences * prompt, "outputs": sentences * output}
@@ -75,7 +75,7 @@ def found() -> Calibration:
 def test_a_machine_is_found_again_from_what_a_calibration_measures_of_it(found: Calibration) -> None:
     for measured, computed in calibrate.check(replace(found, cores=COSTS.cores), measured_machine(COSTS)):
         for name, spent_s in measured.cpu_s.items():
-            computed_s = computed.busy[name] * computed.seconds / computed.num_requests
+            computed_s = computed.busy[name] * computed.seconds / len(computed.latencies_s)
             assert computed_s == pytest.approx(spent_s, rel=0.12), (name, measured.clients)
     assert found.hop_s == pytest.approx(COSTS.hop_s, abs=10e-6)
     assert found.cores == pytest.approx(COSTS.cores, rel=0.05)
