@@ -126,6 +126,8 @@ class _Connection(asyncio.Protocol):
     def close(self) -> None:
         self.is_open = False
         self._transport.abort()
+        if self._answer is not None:
+            self._answer.cancel()  # where nobody waits for it any more
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport, self.is_open = transport, True
@@ -155,10 +157,10 @@ class _Connection(asyncio.Protocol):
         self._parts.append(part)
 
     def on_message_complete(self) -> None:
-        if not self._parser.should_keep_alive():
-            self.close()
         if not self._answer.done():
             self._answer.set_result(Reply(self._parser.get_status_code(), b"".join(self._parts), self._headers))
+        if not self._parser.should_keep_alive():
+            self.close()
 
 
 def run(load: Coroutine[Any, Any, _T]) -> _T:
