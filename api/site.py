@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
-from api.access import cross_origin, gate
+from api.access import cross_origin
+from api.access.keys import admit_of
 from api.batch import routes as batches
 from api.http.app import Api, create_app
 from api.kept import routes as kept_requests
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
-    cross_origin, gate, tracing, learners, batches, kept_requests, streams, observing, live_view, languagetool, openapi,
+    cross_origin, tracing, learners, batches, kept_requests, streams, observing, live_view, languagetool, openapi,
     pages,
 )  # fmt: skip
 
@@ -47,12 +48,13 @@ def create_site(corrector: Corrector, settings: Settings) -> Api:
 def services_of(corrector: Corrector, settings: Settings) -> Services:
     """Of one process. Raises KeyFileFault."""
     queue, recorder = corrector.mailbox, RequestRecorder(settings)
-    return Services(settings, corrector, queue, _observer_of(queue), recorder, gate.admit_of(settings))
+    observer, admit = _observer_of(queue, settings), admit_of(settings.api_keys_file)
+    return Services(settings, corrector, queue, observer, recorder, admit)
 
 
-def _observer_of(queue: ApiMailbox) -> RedisObserver:
+def _observer_of(queue: ApiMailbox, settings: Settings) -> RedisObserver:
     """In the modes without a queue the engines that take its place are observed."""
-    if queue.ask is None:
+    if not settings.uses_queue:
         return cast("RedisObserver", queue)
     from worker.queue.redis_observer import RedisObserver  # those modes load no redis
 

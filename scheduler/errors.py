@@ -43,6 +43,10 @@ class NotFound(ServingError):
 class MethodNotAllowed(ServingError):
     status, slug, title = 405, "method-not-allowed", "Method not allowed"
 
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(f"{method} is not allowed here; allowed: {allowed}.")
+        self.allowed = allowed
+
 
 class Cancelled(ServingError):
     status, slug, title = 409, "cancelled", "The request was cancelled"

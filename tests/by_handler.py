@@ -17,10 +17,14 @@ class ByHandler:
     """Each request has an event loop and a connection of its own."""
 
     def __init__(self, app: Any, enter: Enter = lambda _: None) -> None:
-        self._handler = RequestHandler(app, enter)
+        self._app, self._handler = app, RequestHandler(app, enter)
+        self._most_bytes = app.services.settings.max_body_bytes
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-        reply = asyncio.run(Link().answer_of(self._handler, environ))
+        self._app.readiness.look(self._app.services.queue.status)
+        link = Link(self._most_bytes)
+        asyncio.run(link.answer_of(self._handler, environ))
+        reply = link.reply
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase.upper()}", reply.headers)
         return [reply.body]
 
@@ -30,20 +34,27 @@ class Link:
 
     is_lost = False
 
-    async def answer_of(self, handler: RequestHandler, environ: dict[str, Any]) -> Reply:
+    def __init__(self, most_bytes: int) -> None:
+        self._most_bytes = most_bytes
+        self.has_room = asyncio.Event()
+        self.has_room.set()
+
+    async def answer_of(self, handler: RequestHandler, environ: dict[str, Any]) -> None:
         self._answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._parts: list[bytes] = []
         self._request = IncomingRequest(self, environ)
         self._request.declared_bytes = declared_length(environ)
         handler.begin(self._request)
-        return await self._answer
+        self.reply = await self._answer  # not returned: asyncio.run makes a text of what is
 
     def allow_body(self) -> None:
         asyncio.get_running_loop().call_soon(self._send_body)
 
     def _send_body(self) -> None:
         length = self._request.environ.get("CONTENT_LENGTH")
-        self._request.add_body(self._request.environ["wsgi.input"].read(int(length) if length else -1), 1 << 24)
+        self._request.add_body(
+            self._request.environ["wsgi.input"].read(int(length) if length else -1), self._most_bytes
+        )
         self._request.complete()
 
     def respond(self, request: IncomingRequest, reply: Reply) -> None:
@@ -57,4 +68,5 @@ class Link:
         if not part:
             self._answer.set_result(self._head._replace(body=b"".join(self._parts)))
 
-    def wait_for_room(self) -> None: ...
+    def close(self) -> None:
+        self._answer.set_exception(ConnectionError("closed"))

@@ -11,10 +11,9 @@ from hypothesis import settings
 from redis import Redis
 
 from ops.run import embedded_redis
-from tests.mailbox_house import close_loops
 from tests.pace import patient
 from worker.model.blas import configure_blas
-from worker.queue import api_end, worker_end
+from worker.queue import worker_end
 
 configure_blas(os.environ)  # before anything imports numpy
 settings.register_profile("any-machine", deadline=None)  # a busy machine must not change a result
@@ -47,17 +46,10 @@ def _no_file_in_the_home_of_who_tests(tmp_path_factory: pytest.TempPathFactory) 
         yield
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _loops_of_mailboxes_end() -> Iterator[None]:
-    yield
-    close_loops()
-
-
 @pytest.fixture(autouse=True)
 def _mailboxes_in_this_process_are_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's end that the machine is too busy to run keeps its lease. A test that is about a death ends one."""
     monkeypatch.setattr(worker_end, "LEASE_S", patient(worker_end.LEASE_S))
-    monkeypatch.setattr(api_end, "STATUS_PATIENCE_S", patient(api_end.STATUS_PATIENCE_S))
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
@@ -24,7 +24,6 @@ from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishRea
 from scheduler.settings import Settings
 from tests.by_handler import ByHandler
 from tests.fake_tokenizer import FakeTokenizer
-from tests.mailbox_house import run_in_own_loop
 from worker.queue.protocol import MailboxStatus, Submission
 
 
@@ -39,10 +38,7 @@ class Asked:
 class FakeCorrector(Corrector):
     """Puts 'went' for word 1 of each sentence, or raises what it is told to."""
 
-    ask = None
-
     def __init__(self) -> None:
-        self.call = run_in_own_loop()
         self.jobs: list[Asked] = []
         self.error: Exception | None = None
         self.refusal: QueueFull | None = None
@@ -71,15 +67,15 @@ class FakeCorrector(Corrector):
 
     def abandon(self, wanted: Submission) -> None: ...
 
-    def find(self, request_id: str) -> None: ...
+    async def find(self, request_id: str) -> None: ...
 
-    def news(self, since: str) -> tuple[list[str], str]:
+    async def news(self, since: str) -> tuple[list[str], str]:
         return [], since
 
     def status(self) -> MailboxStatus:
-        return MailboxStatus(redis_ok=self.error is None, live_workers=2, queue_depth=3)
+        return MailboxStatus(redis_ok=True, live_workers=0 if self.error else 2, queue_depth=3)
 
-    def observe(self) -> Observed:
+    async def observe(self) -> Observed:
         if self.error:
             raise self.error
         return Observed(now=Moment(at_s=1.0), workers=(WorkerFacts("w-1"), WorkerFacts("w-2")), queue_depth=3)
@@ -88,19 +84,19 @@ class FakeCorrector(Corrector):
         pass
 
 
-WAYS = ("plain", "flask")  # of POST /correct through the API: in the event loop, and by Flask's route
+def client_of(corrector: FakeCorrector, settings: Settings | None = None) -> FlaskClient:
+    """A client of the application around a corrector, which has no queue."""
+    return client_around(site_of(corrector, settings))
 
 
-def client_of(corrector: FakeCorrector, way: str = "plain", settings: Settings | None = None) -> FlaskClient:
-    """A client of the application around a corrector."""
+def site_of(corrector: FakeCorrector, settings: Settings | None = None) -> Api:
     from api.site import create_site  # with all plug-ins
 
-    return client_around(create_site(corrector, settings or Settings()), way)
+    return create_site(corrector, replace(settings or Settings(), mode="sync"))
 
 
-def client_around(app: Api, way: str = "plain") -> FlaskClient:
-    if way == "plain":
-        app.wsgi_app = ByHandler(app)
+def client_around(app: Api) -> FlaskClient:
+    app.wsgi_app = ByHandler(app)
     return app.test_client()
 
 

@@ -11,6 +11,7 @@ import gc
 import json
 import time
 from collections.abc import Callable
+from unittest.mock import patch
 
 from werkzeug.test import EnvironBuilder
 
@@ -19,12 +20,13 @@ from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from api.http.app import Api
+from api.service import threads
 from api.service.corrector import Corrector
 from api.site import create_site
 from scheduler.capacity.observed import Moment, Observed
 from scheduler.messages import Completion, FinishReason, Progress, Timings
 from scheduler.settings import Settings
-from tests.mailbox_house import run_in_own_loop
+from tests.by_handler import ByHandler
 from worker.queue.api_end import RedisApiMailbox
 from worker.queue.connection import Address
 from worker.queue.protocol import MailboxStatus, Submission
@@ -43,7 +45,6 @@ class MailboxAtOnce(RedisApiMailbox):
 
     def __init__(self, pause: Pause) -> None:
         super().__init__(Address("redis://nowhere"))
-        self.call = run_in_own_loop()
         edits = [ScriptEdit(word, 1, "went", Reason.PAST_IRREG) for word in range(1, 3 * _NUM_EDITS, 3)]
         self._output = tuple(Tokenizer.load().encode_output(edits))
         self._pause = pause
@@ -136,10 +137,19 @@ REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
 
 
 def run(app: Api, builder: EnvironBuilder) -> str:
-    """Returns the status."""
+    """Returns the status. What runs in a thread runs here, where the loop has its turn before and after."""
     statuses: list[str] = []
-    for _ in app.wsgi_app(builder.get_environ(), lambda status, headers: statuses.append(status)):
-        pass
+    pause = app.services.corrector.pipeline.pause
+
+    async def in_thread(call: Callable[..., object], *arguments: object) -> object:
+        pause()
+        try:
+            return call(*arguments)
+        finally:
+            pause()
+
+    with patch.object(threads, "in_thread", in_thread):
+        ByHandler(app)(builder.get_environ(), lambda status, headers: statuses.append(status))
     return statuses[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from redis import Redis
 
 from scheduler.capacity.observed import Observed
+from scheduler.errors import NotReady
 from scheduler.messages import (
     NO_CAPACITY,
     Completion,
@@ -26,10 +27,18 @@ from scheduler.messages import (
 from tests.pace import patient
 from worker.queue.api_end import RedisApiMailbox
 from worker.queue.api_loop import LAST_CALLS_S
-from worker.queue.connection import RedisConnection, Where, script
+from worker.queue.connection import Command, RedisConnection, Where, script
 from worker.queue.heartbeat import Heartbeat
-from worker.queue.protocol import CancelResult, MailboxLimits, Submission, WorkerReport
+from worker.queue.protocol import (
+    READY_WITHIN_S,
+    CancelResult,
+    MailboxLimits,
+    MailboxStatus,
+    Submission,
+    WorkerReport,
+)
 from worker.queue.redis_observer import Found, RedisObserver
+from worker.queue.replies import status_of
 from worker.queue.worker_end import WorkerMailbox
 
 T = TypeVar("T")
@@ -71,21 +80,6 @@ def loop_in_a_thread() -> asyncio.AbstractEventLoop:
     return loop
 
 
-_runners: list[asyncio.Runner] = []
-
-
-def run_in_own_loop() -> Callable[..., Any]:
-    """What runs a coroutine for a mailbox without a server. Its event loop lives as long as the test module."""
-    _runners.append(asyncio.Runner())
-    return _runners[-1].run
-
-
-def close_loops() -> None:
-    """Each holds three files."""
-    while _runners:
-        _runners.pop().close()
-
-
 class SubmittingMailbox:
     """A mailbox in an event loop of its own, called by the thread of a test, which may submit ids that are known.
 
@@ -97,7 +91,6 @@ class SubmittingMailbox:
     def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
         self.loop = loop_in_a_thread()
         self.own = RedisApiMailbox(where, limits)
-        self.ask, self.status, self.cancel_all = self.own.ask, self.own.status, self.own.cancel_all
         self.known_refusal = self.own.known_refusal
         self._in_loop(self.own.begin)
 
@@ -106,6 +99,18 @@ class SubmittingMailbox:
             call(*arguments)
 
         asyncio.run_coroutine_threadsafe(run(), self.loop).result()
+
+    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+
+    def ask(self, command: Command) -> Any:
+        return self.call(self.own.ask(command))
+
+    def status(self) -> MailboxStatus:
+        try:
+            return self.own.check_hearing(status_of(self.ask(script("status", READY_WITHIN_S))))
+        except NotReady:
+            return MailboxStatus(redis_ok=False)
 
     def submit(self, request: CorrectionRequest, within_s: float | None = None) -> Submission:
         return self.submit_all((request,), within_s)
@@ -124,7 +129,7 @@ class SubmittingMailbox:
         async def enqueue() -> None:
             await asyncio.gather(*map(self.own.enqueue, wanted))
 
-        self.own.call(enqueue())
+        self.call(enqueue())
 
     def _wait_until_accepted(self, wanted: Submission) -> None:
         """Raises its refusal."""
@@ -149,7 +154,7 @@ class SubmittingMailbox:
         return self.wait_all(wanted, timeout_s)[0]
 
     def wait_all(self, wanted: Submission, timeout_s: float = patient(20), has_left: bool = False) -> list[Completion]:
-        return self.own.call(self.own.wait(waiting(wanted, timeout_s, has_left)))
+        return self.call(self.own.wait(waiting(wanted, timeout_s, has_left)))
 
     def abandon(self, wanted: Submission) -> None:
         self._in_loop(self.own.abandon, waiting(wanted, patient(20)))
@@ -157,11 +162,15 @@ class SubmittingMailbox:
     def cancel(self, request_id: str) -> CancelResult:
         return self.cancel_all([request_id])[0]
 
+    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
+        ended = self.ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids))
+        return [CancelResult(each.decode()) for each in ended]
+
     def observe(self) -> Observed:
-        return RedisObserver(self.ask).observe()
+        return self.call(RedisObserver(self.own.ask).observe())
 
     def find(self, request_id: str) -> Found | None:
-        return RedisObserver(self.ask).find(request_id)
+        return self.call(RedisObserver(self.own.ask).find(request_id))
 
     def close(self) -> None:
         self._in_loop(self.own.close)

@@ -158,7 +158,7 @@ class LocalEngines(ApiMailbox):
     def status(self) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=len(self._engines), queue_depth=self._num_waiting)
 
-    def observe(self) -> Observed:
+    async def observe(self) -> Observed:
         """Counts and gauges of this process, which is the whole system. Nothing is remembered for windows."""
         totals = Counter[str]()
         for engine in self._engines:
@@ -175,13 +175,13 @@ class LocalEngines(ApiMailbox):
             reserved_tokens=self._reserved_tokens,
         )
 
-    def news(self, since: str) -> tuple[list[str], str]:
+    async def news(self, since: str) -> tuple[list[str], str]:
         return [], since
 
-    def find(self, request_id: str) -> NoReturn:
+    async def find(self, request_id: str) -> NoReturn:
         raise NeedsAQueue(_NO_QUEUE)
 
-    def cancel_all(self, request_ids: Sequence[str]) -> NoReturn:
+    async def ask(self, command: tuple[object, ...]) -> NoReturn:
         raise NeedsAQueue(_NO_QUEUE)
 
     def close(self) -> None:

@@ -6,13 +6,10 @@ page of another origin sends its own.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from flask import request
-
 from api.http.app import Api
-from api.http.replies import Header, Reply
+from api.http.incoming import Environ
+from api.http.replies import Reply
+from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.web_urls import ANY_ORIGIN, origins_of
 
@@ -35,19 +32,20 @@ def add(app: Api, services: Services) -> None:
     if not origins:
         return
 
-    def added_headers(environ: Mapping[str, Any]) -> list[Header]:
+    def name_origin(_: Exchange, environ: Environ, reply: Reply) -> Reply:
         # Without an origin, too: a cache must not give one's answer to another.
-        added: list[Header] = [("Vary", "Origin")]
+        reply.headers.append(("Vary", "Origin"))
         origin = environ.get("HTTP_ORIGIN", "")
         if origin and (origin in origins or ANY_ORIGIN in origins):
-            added += [("Access-Control-Allow-Origin", origin), ("Access-Control-Expose-Headers", _EXPOSED)]
-        return added
+            reply.headers.append(("Access-Control-Allow-Origin", origin))
+            reply.headers.append(("Access-Control-Expose-Headers", _EXPOSED))
+        return reply
 
-    app.corrections.more_headers.append(added_headers)
-
-    @app.before_request
-    def answer_preflight() -> Reply | None:
+    def answer_preflight(_: Exchange, environ: Environ) -> Reply | None:
         """An origin that is not allowed gets the same: what is missing then is its name."""
-        if request.method != "OPTIONS" or "HTTP_ACCESS_CONTROL_REQUEST_METHOD" not in request.environ:
+        if environ["REQUEST_METHOD"] != "OPTIONS" or "HTTP_ACCESS_CONTROL_REQUEST_METHOD" not in environ:
             return None
         return Reply(b"", 204, list(_PREFLIGHT_HEADERS))
+
+    app.begins.append(answer_preflight)
+    app.ends.append(name_origin)

@@ -15,9 +15,11 @@ import re
 import secrets
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from scheduler.accounts import Account
+from scheduler.errors import Unauthorized
 
 LOOK_EVERY_S = 0.5
 MAX_KEY_CHARACTERS = 128  # of what is hashed at all
@@ -113,3 +115,21 @@ class KeyFile:
         while True:
             time.sleep(LOOK_EVERY_S)
             self.look()
+
+
+def admit_of(path: str) -> Callable[[str], Account | None]:
+    """What returns whose a key is, or raises Unauthorized. '': no key is asked for. Raises KeyFileFault."""
+    if not path:
+        return lambda _: None
+    keys = KeyFile(path)
+    keys.watch()
+
+    def admit(key: str) -> Account:
+        if not key:
+            how = "send it as Authorization: Bearer <key>, or in the form of an editor as apiKey"
+            raise Unauthorized(f"This server asks for an API key: {how}.")
+        if (account := keys.account_of(key)) is None:
+            raise Unauthorized("The API key is not valid, or not any more; ask the operator for a key.")
+        return account
+
+    return admit

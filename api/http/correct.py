@@ -1,13 +1,13 @@
-"""POST /correct: in the plain case answered by the event loop itself, else by Flask's route, in a thread."""
+"""POST /correct, and what all routes that correct have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from api.http import request_input
 from api.http.incoming import Environ, IncomingRequest
-from api.http.replies import EVENTS, Header, Reply, closing_headers, correction_text, error_reply, text_reply
+from api.http.replies import Reply, correction_text, text_reply
 from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
@@ -16,73 +16,26 @@ from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
 
-Way = Callable[[Exchange, Environ, Any], Reply | None]  # the third is the body of one of the two routes
+Way = Callable[[Exchange, Environ, Any], Awaitable[Reply] | None]  # the third is the body of one of the two routes
 
 
-class CorrectionEndpoint:
-    """Answers a plain POST /correct in the event loop, and all others from Flask's views.
-
-    The views raise a ServingError where they give no reply.
-    """
+class Corrections:
+    """Its methods raise a ServingError where they give no reply."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
         self._corrector, self._queue = services.corrector, services.queue
         self.max_body_bytes = services.settings.max_body_bytes
         self._addresses = ClientAddresses(services.settings.trusted_proxies)
         # Plug-ins add to these.
         self.ways: list[Way] = []  # to answer other than by JSON to a client that waits; the first reply counts
-        self.flask_headers: set[str] = set()  # a request with one is not for the event loop
         self.listeners: list[Callable[[Exchange, object, bool], None]] = []  # as `note_outcome`
-        self.more_headers: list[Callable[[Environ], list[Header]]] = []  # of all answers but those to probes
 
-    def is_plain(self, environ: Environ) -> bool:
-        """Whether the event loop can answer it."""
-        is_json = EVENTS not in environ.get("HTTP_ACCEPT", "").lower()
-        return is_json and environ.keys().isdisjoint(self.flask_headers)
-
-    def refusal_of_head(self, exchange: Exchange, environ: Environ) -> Reply | None:
-        """The reply to a plain request that is refused by its head; else `answer` is next."""
-        try:
-            request_input.check_headers(environ)
-            exchange.correlation_id = request_input.correlation_id(environ)
-            exchange.account = self._services.admit(request_input.bearer_of(environ))
-            self.shed_load(exchange, environ)
-        except Exception as error:
-            return self._close(exchange, environ, error_reply(exchange, error))
-        return None
-
-    async def answer(self, exchange: Exchange, environ: Environ, request: IncomingRequest) -> Reply:
-        """POST /correct as JSON, from the event loop."""
-        try:
-            raw = await request.read_body(environ, self.max_body_bytes)
-            request_input.check_media_type(environ)
-            body = parse_body(raw)
-            self.note_wishes(exchange, environ, body)
-            correction = await self._corrector.correct_soon(exchange, body)
-            self.note_answer(exchange, correction)
-            reply = text_reply(correction_text(correction, exchange.request_id))
-        except Exception as error:
-            reply = error_reply(exchange, error)
-        return self._close(exchange, environ, reply)
-
-    def _close(self, exchange: Exchange, environ: Environ, reply: Reply) -> Reply:
-        exchange.status = reply.status
-        elapsed_s = self._services.recorder.finish(exchange, "POST")
-        reply.headers.extend(self.closing_headers(exchange, environ, elapsed_s))
-        return reply
-
-    def closing_headers(self, exchange: Exchange, environ: Environ, elapsed_s: float) -> list[Header]:
-        """Of every answer, once it is ready."""
-        return closing_headers(exchange, elapsed_s) + [one for headers in self.more_headers for one in headers(environ)]
-
-    def correct(self, exchange: Exchange, environ: Environ) -> Reply:
-        """POST /correct, as JSON or as a stream of events."""
-        self.shed_load(exchange, environ)
-        body = parse_body(request_input.read_json(environ, self.max_body_bytes))
-        if (reply := self.begin(exchange, environ, body)) is not None:
-            return reply
-        correction = self._corrector.correct(exchange, body)
+    async def correct(self, exchange: Exchange, request: IncomingRequest) -> Reply:
+        """POST /correct. Load was shed before its body was read."""
+        body = parse_body(await request.read_json(self.max_body_bytes))
+        if (reply := self.begin(exchange, request.environ, body)) is not None:
+            return await reply
+        correction = await self._corrector.correct(exchange, body)
         self.note_answer(exchange, correction)
         return text_reply(correction_text(correction, exchange.request_id))
 
@@ -106,18 +59,14 @@ class CorrectionEndpoint:
         named = self._addresses.of(environ.get("REMOTE_ADDR", ""), environ.get("HTTP_X_FORWARDED_FOR", ""))
         return request_input.client_number(named)
 
-    def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Reply | None:
+    def begin(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> Awaitable[Reply] | None:
         """Note how the answer is wanted; the reply where it is not JSON for a client that waits."""
-        self.note_wishes(exchange, environ, body)
-        return next(filter(None, (way(exchange, environ, body) for way in self.ways)), None)
-
-    def note_wishes(self, exchange: Exchange, environ: Environ, body: RequestOptions) -> None:
-        exchange.when_left = request_input.when_left(environ)
         exchange.allowed_s = request_input.deadline_s(environ)
         exchange.key = request_input.idempotency_digest(environ, exchange.account)
         if body.learner_id is not None:
             exchange.learner = learner_of(body.learner_id, exchange.account.name if exchange.account else "")
         exchange.is_read = True
+        return next(filter(None, [way(exchange, environ, body) for way in self.ways]), None)
 
     def note_answer(self, exchange: Exchange, outcome: object) -> None:
         """The client has waited for it."""

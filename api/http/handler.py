@@ -1,26 +1,27 @@
-"""Answers requests: what is asked most in the event loop, all else by Flask in threads.
-
-In the loop: POST /correct as JSON, and probes, which wait for nothing. For Flask the body is read before a thread is
-taken, unless the request may be refused unread.
-"""
+"""Answers requests: those that wait in the event loop, pages by Flask in threads, probes at once."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import re
 import secrets
+import sys
 import time
-from collections.abc import Callable, Coroutine
-from io import BytesIO
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import aclosing
+from functools import lru_cache
+from inspect import iscoroutinefunction
 from typing import Any
 
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
+
+from api.http import request_input
 from api.http.app import Api
-from api.http.incoming import IncomingRequest
-from api.http.replies import Reply, error_reply, internal_error, json_reply
-from api.http.threads import FlaskThreads
+from api.http.incoming import Environ, IncomingRequest
+from api.http.replies import Header, Reply, closing_headers, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
-from scheduler.errors import BodyTooLarge, ServingError
+from api.service.threads import PAGES, in_thread
+from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 
 # A client that sends again at once pays nothing for its refusal, but the process does, with CPU of requests that are
 # answered. 1,500 refusals a second take a tenth of a core; what is over waits for the next slice. With 4,000 a second
@@ -29,8 +30,16 @@ SLICE_S = 0.02
 REFUSALS_IN_A_SLICE = 30
 _ROUTE = "/correct"
 _PROBES = ("/healthz", "/readyz")
+# Pages and their files, what programs read before they have a key, and what looks at the key itself.
+OPEN_ROUTES = frozenset("/ /docs /openapi.json /healthz /readyz /ops /static/<name> /v2/check /v2/languages".split())
+_WSGI: Environ = {
+    "SCRIPT_NAME": "", "SERVER_NAME": "localhost", "SERVER_PORT": "80", "wsgi.version": (1, 0),
+    "wsgi.url_scheme": "http", "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": True,
+    "wsgi.run_once": False,
+}  # fmt: skip
 # Called before the body of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
 Enter = Callable[[IncomingRequest], Callable[[], None] | None]
+View = Callable[..., Coroutine[Any, Any, Reply]]
 
 
 class RequestHandler:
@@ -38,10 +47,9 @@ class RequestHandler:
 
     def __init__(self, api: Api, enter: Enter = lambda _: None) -> None:
         self._api, self._enter, self._corrections = api, enter, api.corrections
-        self._flask = FlaskThreads(api.wsgi_app)
-        self._reads_body, self._waits = _pattern(api.body_paths), _pattern(api.waiting_paths)
-        self._asks_redis = _pattern(api.redis_paths)
-        self._max_body_bytes = api.services.settings.max_body_bytes
+        self._services, self._flask = api.services, api.wsgi_app
+        self._router = api.url_map.bind("localhost")
+        self._found = lru_cache(1024)(self._find)
         self._refused: list[tuple[IncomingRequest, Reply]] = []  # that wait
         self._num_refused = 0  # in this slice
         self._tasks: set[asyncio.Task[None]] = set()
@@ -52,68 +60,126 @@ class RequestHandler:
 
     def begin(self, request: IncomingRequest) -> None:
         """The head has come, and all answers before this one on its connection have gone."""
-        environ, leave, work = request.environ, None, None
+        environ = request.environ
         try:
             if request.fault is not None:
                 raise request.fault
-            path, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
-            if path in _PROBES and method == "GET" and "HTTP_X_REQUEST_ID" not in environ:
-                request.link.respond(request, self._probe(path))
+            if environ["PATH_INFO"] in _PROBES and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
+                request.link.respond(request, self._probe(environ))
                 return
             leave = self._enter(request)
-            if path == _ROUTE and method == "POST" and self._corrections.is_plain(environ):
-                exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), route=_ROUTE)
-                reply = self._corrections.refusal_of_head(exchange, environ)
-                if reply is None:
-                    work = self._correct(request, exchange)
-                elif exchange.is_shed:
-                    self._refuse(request, reply)
-                else:
-                    request.link.respond(request, reply)
-            else:
-                work = self._pass_on(request)
         except Exception as error:
-            self._fail(request, error)
-        if work is not None:
-            task = asyncio.get_running_loop().create_task(self._run(request, work, leave))
+            request.keeps_alive = False
+            request.link.respond(request, self.refusal(error, environ))
+            return
+        exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), when_left=request.when_left)
+        try:
+            work = self._begin(exchange, request)
+        except Exception as error:
+            reply = self._closed(exchange, environ, error_reply(exchange, error))
+            if exchange.is_shed and exchange.route == _ROUTE:
+                self._refuse(request, reply)
+            else:
+                request.link.respond(request, reply)
+            if leave is not None:
+                leave()
+        else:
+            task = asyncio.get_running_loop().create_task(self._run(exchange, request, work, leave))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        elif leave is not None:
-            leave()
+
+    def _begin(self, exchange: Exchange, request: IncomingRequest) -> Coroutine[Any, Any, Reply]:
+        """What answers the request. Raises its refusal where its head is enough for that."""
+        environ = request.environ
+        request_input.check_headers(environ)
+        exchange.correlation_id = request_input.correlation_id(environ)
+        if "//" in environ["PATH_INFO"]:
+            for pattern, place in self._api.other_paths:
+                environ["PATH_INFO"] = pattern.sub(place, environ["PATH_INFO"])
+        for begin in self._api.begins:
+            if (reply := begin(exchange, environ)) is not None:
+                return _at_once(reply)
+        exchange.route, view, values = self._found(environ["PATH_INFO"], environ["REQUEST_METHOD"])
+        if exchange.route not in OPEN_ROUTES:
+            exchange.account = self._services.admit(request_input.bearer_of(environ))
+        if exchange.route == _ROUTE:
+            self._corrections.shed_load(exchange, environ)
+        return in_thread(self._page, environ, pool=PAGES) if view is None else view(exchange, request, **values)
+
+    def _find(self, path: str, method: str) -> tuple[str, View | None, dict[str, Any]]:
+        """The route, its view and the values in its path. None for a page. Raises NotFound, MethodNotAllowed."""
+        try:
+            text = path.encode("latin-1").decode(errors="replace")  # WSGI hands out bytes as Latin-1
+            rule, values = self._router.match(text, method, return_rule=True)
+        except WerkzeugMethodNotAllowed as error:
+            allowed = ", ".join(sorted(error.valid_methods or ()))
+            raise MethodNotAllowed(method, allowed) from None
+        except HTTPException:
+            raise NotFound("There is nothing at this path; sentences go to POST /correct.") from None
+        view = self._api.view_functions.get(rule.endpoint)
+        return rule.rule, view if method != "OPTIONS" and iscoroutinefunction(view) else None, dict(values)
+
+    def _page(self, environ: Environ) -> Reply:
+        """By Flask, in a thread."""
+        heads: list[tuple[str, list[Header]]] = []
+
+        def begin(status: str, headers: list[Header], _: object = None) -> Any:
+            heads.append((status, headers))
+
+        body = b"".join(self._flask(_WSGI | environ, begin))
+        status, headers = heads[-1]
+        return Reply(body, int(status[:3]), headers)
 
     async def _run(
-        self, request: IncomingRequest, work: Coroutine[Any, Any, None], leave: Callable[[], None] | None
+        self,
+        exchange: Exchange,
+        request: IncomingRequest,
+        work: Coroutine[Any, Any, Reply],
+        leave: Callable[[], None] | None,
     ) -> None:
         try:
-            await work
+            try:
+                reply = await work
+            except Exception as error:
+                reply = error_reply(exchange, error)
+            reply = self._closed(exchange, request.environ, reply)
+            if isinstance(reply.body, AsyncGenerator):
+                await self._send(request, reply, reply.body)
+            else:
+                request.link.respond(request, reply)
         except Exception as error:
-            self._fail(request, error)
+            internal_error(error, exchange.request_id)
+            request.link.close()  # its client sees that the answer is not complete
         finally:
             if leave is not None:
                 leave()
 
-    async def _correct(self, request: IncomingRequest, exchange: Exchange) -> None:
-        request.link.respond(request, await self._corrections.answer(exchange, request.environ, request))
+    async def _send(self, request: IncomingRequest, reply: Reply, body: AsyncGenerator[bytes]) -> None:
+        """Send a stream as fast as its client reads, the head with its first part. Leaving ends it."""
+        link = request.link
+        async with aclosing(body) as parts:
+            link.start(request, reply, await anext(parts, b""))
+            async for part in parts:
+                link.write(request, part)
+                await link.has_room.wait()
+                if link.is_lost:
+                    break
+        link.write(request, b"")
 
-    async def _pass_on(self, request: IncomingRequest) -> None:
-        """To Flask."""
-        environ, path, body = request.environ, request.environ["PATH_INFO"], BytesIO()
-        length = request.declared_bytes
-        is_short = length is None or 0 < length <= self._max_body_bytes
-        reads_body = self._reads_body.search(path) is not None
-        if is_short and reads_body:
-            try:
-                body = BytesIO(await request.read())
-            except BodyTooLarge:
-                body = BytesIO(bytes(self._max_body_bytes + 1))
-            except ServingError:
-                body = _CutBody()
-        pool = self._flask.others
-        if environ["REQUEST_METHOD"] == "POST" or reads_body or self._waits.search(path):
-            pool = self._flask.waiting
-        elif self._asks_redis.search(path):
-            pool = self._flask.asking
-        await self._flask.answer(request, body, pool)
+    def _closed(self, exchange: Exchange, environ: Environ, reply: Reply) -> Reply:
+        """The reply as it goes out."""
+        for end in self._api.ends:
+            reply = end(exchange, environ, reply)
+        exchange.status = reply.status
+        elapsed_s = self._services.recorder.finish(exchange, environ.get("REQUEST_METHOD", "-"))
+        reply.headers.extend(closing_headers(exchange, elapsed_s))
+        return reply
+
+    def refusal(self, error: Exception, environ: Environ) -> Reply:
+        """Of what no view was asked; it is logged and counted as what one refuses."""
+        exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
+        exchange.is_shed = isinstance(error, Overloaded)
+        return self._closed(exchange, environ, error_reply(exchange, error))
 
     def _refuse(self, request: IncomingRequest, reply: Reply) -> None:
         if not self._num_refused:
@@ -129,47 +195,17 @@ class RequestHandler:
         for request, reply in waiting:
             self._refuse(request, reply)
 
-    def _fail(self, request: IncomingRequest, error: Exception) -> None:
-        request.keeps_alive = False
-        reply = refusal(self._api, error, request.environ.get("PATH_INFO", "").startswith("/v2/"))
-        if request.has_begun:
-            request.link.close()  # its client sees that the answer is not complete
-        else:
-            request.link.respond(request, reply)
-
-    def _probe(self, path: str) -> Reply:
+    def _probe(self, environ: Environ) -> Reply:
         exchange = Exchange(secrets.token_hex(16))
         try:
-            reply = json_reply({"status": "ok"} if path == "/healthz" else self._api.readiness.document())
+            exchange.correlation_id = request_input.correlation_id(environ)
+            is_ready = environ["PATH_INFO"] == "/readyz"
+            reply = json_reply(self._api.readiness.document() if is_ready else {"status": "ok"})
         except ServingError as error:
             reply = error_reply(exchange, error)
-        reply.headers.append(("X-Request-ID", exchange.request_id))
+        reply.headers.append(("X-Request-ID", exchange.correlation_id or exchange.request_id))
         return reply
 
 
-class _CutBody(BytesIO):
-    """A body that did not arrive in full."""
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        raise OSError("the body did not arrive in full")
-
-
-def _pattern(paths: list[str]) -> re.Pattern[str]:
-    return re.compile("|".join(paths) or "(?!)")
-
-
-def refusal(api: Api, error: Exception, is_of_languagetool: bool = False) -> Reply:
-    """Of what no handler answers; it is logged and counted as what one does."""
-    exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
-    if not isinstance(error, ServingError):
-        error = internal_error(error, exchange.request_id)
-    exchange.status = error.status
-    exchange.is_shed = math.isfinite(getattr(error, "retry_after_s", math.inf))
-    reply = error_reply(exchange, error)
-    api.services.recorder.finish(exchange, "-")
-    if is_of_languagetool:  # its clients show it as it comes
-        body = f"Error: {error}".encode()
-        about = {"Content-Type": "text/plain; charset=utf-8", "Content-Length": str(len(body))}
-        reply = Reply(body, reply.status, list((dict(reply.headers) | about).items()))
-    reply.headers.append(("X-Request-ID", exchange.request_id))
+async def _at_once(reply: Reply) -> Reply:
     return reply

@@ -15,13 +15,12 @@ from scheduler.errors import InvalidHeader, ServingError
 
 MAX_FIELD_BYTES = 8190  # of a header
 MAX_HEADERS = 100  # each takes time in the event loop
-REQUEST = "miniserve.request"  # its key in the environment
 _STARTS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 Environ = dict[str, Any]
 
 
 class IncomingRequest:
-    """Used in the event loop alone, but for the head once it is complete."""
+    """Used in the event loop alone."""
 
     __slots__ = (
         "declared_bytes", "environ", "fault", "has_begun", "has_ended", "is_complete", "is_framed", "keeps_alive",
@@ -38,7 +37,6 @@ class IncomingRequest:
         self._body = bytearray()
         self._came: asyncio.Future[None] | None = None
         self._num_headers = 0
-        environ[REQUEST] = self
 
     def add_header(self, name: bytes, value: bytes) -> None:
         self._num_headers += 1
@@ -87,30 +85,29 @@ class IncomingRequest:
         if self._came is not None and not self._came.done():
             self._came.set_result(None)
 
-    async def read_body(self, environ: Environ, limit_bytes: int) -> bytes:
-        declared = request_input.check_length(environ, limit_bytes)
-        body = await self.read()
-        request_input.check_body(environ, body, declared, limit_bytes)
+    async def read_json(self, limit_bytes: int) -> bytes:
+        """The whole body, which is declared as JSON. Raises as `read_body`."""
+        body = await self.read_body(limit_bytes)
+        request_input.check_media_type(self.environ)  # only now: a body that is not read to its end would reset
         return body
 
-    async def read(self) -> bytes:
-        """The whole body. Raises BodyTooLarge, MalformedJson."""
+    async def read_body(self, limit_bytes: int) -> bytes:
+        """The whole body. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType; too large a one is unread."""
+        if self.declared_bytes is not None and self.declared_bytes > limit_bytes:
+            raise request_input.body_too_large(limit_bytes, self.declared_bytes)
         if not self.is_complete and self.fault is None:
             self.link.allow_body()
             self._came = asyncio.get_running_loop().create_future()
             await self._came
         if self.fault is not None:
             raise self.fault
+        request_input.check_coding(self.environ)
         return bytes(self._body)
 
     def when_left(self, call: Callable[[], None] | None) -> None:
         self.on_left = call
         if call is not None and self.link.is_lost:
             call()
-
-    def has_left(self) -> bool:
-        """Any thread may ask."""
-        return self.link.is_lost
 
 
 @lru_cache(1024)

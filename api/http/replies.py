@@ -1,17 +1,17 @@
-"""What clients get: answers, pending requests and problems, as replies of Flask and of WSGI alike."""
+"""What clients get: answers, pending requests and problems, with their headers."""
 
 from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Iterable
+from collections.abc import AsyncGenerator
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from api.grammar.correction import Correction, Edit
 from api.service import problems
 from api.service.exchange import Exchange
-from scheduler.errors import Overloaded, ServingError, Unauthorized
+from scheduler.errors import MethodNotAllowed, Overloaded, ServingError, Unauthorized
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -29,9 +29,9 @@ Header = tuple[str, str]
 
 
 class Reply(NamedTuple):
-    """A response but for the headers that every response has. Flask takes such a tuple from its views."""
+    """A response but for the headers that every response has. The body is a generator where it is a stream."""
 
-    body: bytes | Iterable[bytes]
+    body: bytes | AsyncGenerator[bytes]
     status: int
     headers: list[Header]
 
@@ -55,6 +55,8 @@ def error_reply(exchange: Exchange, error: Exception) -> Reply:
     headers = [("Retry-After", str(document["retry_after_s"]))] if isinstance(error, Overloaded) else []
     if isinstance(error, Unauthorized):
         headers = [("WWW-Authenticate", "Bearer")]
+    if isinstance(error, MethodNotAllowed):
+        headers = [("Allow", error.allowed)]
     return json_reply(document, error.status, *headers, media_type=problems.MEDIA_TYPE)
 
 

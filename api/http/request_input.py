@@ -1,4 +1,4 @@
-"""Reads what the client sent, with bounds: the body, its media type, the headers that say how it wants its answer.
+"""Reads the head of a request, with bounds: the media type of the body, the headers that say how it is answered.
 
 Works on the WSGI environment. A body over the limit is not read: it is refused as soon as that is known, and the server
 closes the connection once the client had its answer.
@@ -14,7 +14,6 @@ from typing import Any
 
 from scheduler.accounts import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
-from worker.queue.protocol import WhenLeft
 
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
@@ -24,38 +23,8 @@ MAX_HEADER_CHARACTERS = 1024
 _PARSED = ("HTTP_ACCEPT", "CONTENT_TYPE", "HTTP_PREFER", "HTTP_TRACEPARENT", "HTTP_HOST", "HTTP_IF_NONE_MATCH")
 
 
-def read_json(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """The whole body, which is declared as JSON. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType."""
-    body = read_body(environ, limit_bytes)
-    check_media_type(environ)  # only now: a body that is not read to its end would reset the connection
-    return body
-
-
-def read_body(environ: Mapping[str, Any], limit_bytes: int) -> bytes:
-    """The whole body, chunked ones too. Raises as `read_json`; too large a one is unread if declared."""
-    declared = check_length(environ, limit_bytes)
-    try:
-        body = environ["wsgi.input"].read(limit_bytes + 1 if declared is None else declared)
-    except OSError as error:  # the client left, stalled, or sent broken chunks
-        raise incomplete() from error
-    check_body(environ, body, declared, limit_bytes)
-    return bytes(body)
-
-
-def check_length(environ: Mapping[str, Any], limit_bytes: int) -> int | None:
-    """The declared length. Raises BodyTooLarge where it is over the limit, so that nothing of the body is read."""
-    declared = declared_length(environ)
-    if declared is not None and declared > limit_bytes:
-        raise body_too_large(limit_bytes, declared)
-    return declared
-
-
-def check_body(environ: Mapping[str, Any], body: bytes, declared: int | None, limit_bytes: int) -> None:
-    """Raises as `read_body`."""
-    if len(body) > limit_bytes:
-        raise body_too_large(limit_bytes, declared)
-    if declared is not None and len(body) < declared:
-        raise incomplete()
+def check_coding(environ: Mapping[str, Any]) -> None:
+    """Raises UnsupportedMediaType for a body that is compressed."""
     if environ.get("HTTP_CONTENT_ENCODING", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMediaType("No Content-Encoding is taken: send the body uncompressed, without this header.")
 
@@ -147,18 +116,6 @@ def bearer_of(environ: Mapping[str, Any]) -> str:
 def client_number(name: str) -> str:
     """Whom the queue counts a request for: a digest of an address or account, which RQ's tools may show; '' of ''."""
     return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
-
-
-def hang_up_detector(environ: Mapping[str, Any]) -> Callable[[], bool] | None:
-    """Returns a check whether the client has left; None where no server gives us its connection."""
-    request = environ.get("miniserve.request")
-    return None if request is None else request.has_left
-
-
-def when_left(environ: Mapping[str, Any]) -> WhenLeft | None:
-    """How to hear that the client leaves; None as above."""
-    request = environ.get("miniserve.request")
-    return None if request is None else request.when_left
 
 
 def declared_length(environ: Mapping[str, Any]) -> int | None:

@@ -12,15 +12,19 @@ from api.service.body import CorrectionBody
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.service.problems import TYPE_PREFIX
+from api.service.threads import in_thread, in_turn
 from api.services import Services
 from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from scheduler.phases import Phase, phase_of
+from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
 
 if TYPE_CHECKING:
     from worker.queue.redis_observer import Found
+
+_FOR_ALL = ""  # in place of the channel of an API process
 
 
 class KeptRequests:
@@ -29,24 +33,27 @@ class KeptRequests:
     def __init__(self, services: Services) -> None:
         self._corrector, self._queue, self._observer = services.corrector, services.queue, services.observer
 
-    def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
+    async def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
         """Submit the request and wait for nothing. Raises a ServingError."""
         exchange.limit_wait(KEPT_TTL_S)
         exchange.manner = ReplyMode.ASYNC
-        drafts = batch.drafts_of(self._corrector, body)
+        drafts = await in_turn(batch.num_characters_of(body), batch.drafts_of, self._corrector, body)
         batch.make_ready(self._corrector, exchange, drafts, batch.content_of(body, drafts))
         if not exchange.requests:  # no sentence of any text can be read
             return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ()))
-        self._queue.call(batch.enqueue(self._queue, exchange))
-        return self.find(exchange.request_id, exchange) if exchange.is_joined else Phase.QUEUED
+        await batch.enqueue(self._queue, exchange)
+        return await self.find(exchange.request_id, exchange) if exchange.is_joined else Phase.QUEUED
 
-    def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
+    async def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
         """What became of a request. Raises NotFound, and the error that the request itself ended in."""
-        found = self._found(request_id, exchange)
+        found = await self._found(request_id, exchange)
         phase = phase_of([job.state for job in found.jobs])
         if phase is not None:
             return phase
-        self._count_tokens(exchange, request_id, found)
+        await self._count_tokens(exchange, request_id, found)
+        return await in_thread(self._outcome, exchange, found)
+
+    def _outcome(self, exchange: Exchange, found: Found) -> Correction | BatchOutcome:
         body = body_of(exchange, found.content)
         drafts = batch.drafts_of(self._corrector, body)
         if sum(map(batch.num_sentences_of, drafts)) != len(found.jobs):
@@ -55,23 +62,26 @@ class KeptRequests:
         exchange.note_times([end for end in ends if isinstance(end, Completion)])
         return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ends))
 
-    def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
-        """End what has no answer yet. Raises NotFound, NotReady."""
-        jobs = self._found(request_id, exchange).jobs
-        results = set(self._queue.cancel_all([job.job_id for job in jobs if isinstance(job.state, Phase)]))
+    async def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
+        """End what has no answer yet, for all who wait for it. Raises NotFound, NotReady."""
+        jobs = (await self._found(request_id, exchange)).jobs
+        results: set[CancelResult] = set()
+        if open_ids := [job.job_id for job in jobs if isinstance(job.state, Phase)]:
+            ended = await self._queue.ask(script("cancel", _FOR_ALL, FinishReason.CANCELLED.value, *open_ids))
+            results |= {CancelResult(each.decode()) for each in ended}
         if any(isinstance(job.state, Completion) and job.state.finish_reason is FinishReason.CANCELLED for job in jobs):
             results.add(CancelResult.CANCELLED)
         order = (CancelResult.CANCELLING, CancelResult.CANCELLED, CancelResult.DONE)
         return min(results, key=order.index, default=CancelResult.DONE)
 
-    def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
+    async def _count_tokens(self, exchange: Exchange, request_id: str, found: Found) -> None:
         """Of an asynchronous request nobody has counted those of its answers before they are asked for."""
-        if exchange.account is not None and self._observer.is_first(request_id):
+        if exchange.account is not None and await self._observer.is_first(request_id):
             ends = [job.state for job in found.jobs if isinstance(job.state, Completion)]
             exchange.more_tokens = sum([len(completion.output_ids) for completion in ends])
 
-    def _found(self, request_id: str, exchange: Exchange) -> Found:
-        found, fingerprint = self._observer.find(request_id), self._corrector.pipeline.tokenizer_fingerprint
+    async def _found(self, request_id: str, exchange: Exchange) -> Found:
+        found, fingerprint = await self._observer.find(request_id), self._corrector.pipeline.tokenizer_fingerprint
         if found is None or not _is_own(found, exchange.account) or found.tokenizer_fingerprint != fingerprint:
             raise NotFound(
                 "No request with this id is kept. Those with `Prefer: respond-async` or an `Idempotency-Key` are, for "

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from flask import g, request
+from collections.abc import Awaitable
+
 from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
 from api.http.app import Api
-from api.http.incoming import Environ
+from api.http.incoming import Environ, IncomingRequest
 from api.http.outcomes import outcome_reply
 from api.http.replies import Reply, json_reply
 from api.kept.requests import KeptRequests
@@ -21,13 +22,14 @@ from worker.queue.formats import is_request_id
 
 def add(app: Api, services: Services) -> None:
     """Add the two routes, and let POST /correct answer at once."""
-    kept, endpoint = KeptRequests(services), app.corrections
+    kept, corrections = KeptRequests(services), app.corrections
 
-    def start(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
-        if not _prefers_async(environ.get("HTTP_PREFER", "")):
-            return None
-        outcome = kept.start(exchange, body)
-        endpoint.note_outcome(exchange, outcome)
+    def way(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Awaitable[Reply] | None:
+        return start(exchange, body) if _prefers_async(environ.get("HTTP_PREFER", "")) else None
+
+    async def start(exchange: Exchange, body: CorrectionBody | BatchBody) -> Reply:
+        outcome = await kept.start(exchange, body)
+        corrections.note_outcome(exchange, outcome)
         reply = _reply(outcome, exchange.request_id)
         if not isinstance(outcome, Phase):
             return reply
@@ -35,28 +37,26 @@ def add(app: Api, services: Services) -> None:
         reply.headers.extend([location, ("Preference-Applied", "respond-async")])
         return reply
 
-    endpoint.ways.append(start)
-    endpoint.flask_headers.add("HTTP_PREFER")
-    app.redis_paths.append(r"^/requests/")
+    corrections.ways.append(way)
 
     @app.get("/requests/<request_id>")
-    def find(request_id: str) -> Reply:
-        _name_exchange(request_id)
-        g.exchange.client = endpoint.client_of(g.exchange.account, request.environ)
-        outcome = kept.find(request_id, g.exchange)
-        endpoint.note_outcome(g.exchange, outcome, is_first=False)
+    async def find(exchange: Exchange, request: IncomingRequest, request_id: str) -> Reply:
+        _name(exchange, request_id)
+        exchange.client = corrections.client_of(exchange.account, request.environ)
+        outcome = await kept.find(request_id, exchange)
+        corrections.note_outcome(exchange, outcome, is_first=False)
         return _reply(outcome, request_id)
 
     @app.delete("/requests/<request_id>")
-    def cancel(request_id: str) -> Reply:
-        _name_exchange(request_id)
-        return json_reply({"request_id": request_id, "status": kept.cancel(request_id, g.exchange).name.lower()})
+    async def cancel(exchange: Exchange, _: IncomingRequest, request_id: str) -> Reply:
+        _name(exchange, request_id)
+        return json_reply({"request_id": request_id, "status": (await kept.cancel(request_id, exchange)).name.lower()})
 
 
-def _name_exchange(request_id: str) -> None:
+def _name(exchange: Exchange, request_id: str) -> None:
     """Logs and problems are to name the request that is asked about, not the one that asks."""
     if is_request_id(request_id):
-        g.exchange.request_id = request_id
+        exchange.request_id = request_id
 
 
 def _prefers_async(header: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from api.grammar.correction import Correction, NoteCode
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
@@ -15,7 +15,6 @@ from api.version import package_version
 from scheduler.errors import InvalidRequest, SentenceTooLong, ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
-_PIECE_BYTES = 65_536
 MOST_BYTES = 4 * 1024 * 1024  # of matches: some 6,000, of a form of at most 40,000 words
 _TOO_MANY = "There are more mistakes than one answer holds, and the rest is not checked. Send the document in parts."
 
@@ -70,7 +69,7 @@ class Answer:
         return len(self._matches) >= MOST_BYTES
 
     def reply(self) -> Reply:
-        """The JSON object; a long one goes out in pieces, so that it is in memory once."""
+        """The JSON object, in the place of the matches: they are in memory once."""
         language: dict[str, Any] = {"name": LANGUAGES[self._code], "code": self._code}
         detected = language | {"confidence": 1.0 if self.is_english else 0.0, "source": "words"}
         software = {
@@ -79,10 +78,10 @@ class Answer:
         }  # fmt: skip
         language |= {"detectedLanguage": detected}
         about = {"software": software, "warnings": self._warnings(), "language": language}
-        head = to_json(about)[:-1].encode() + b', "matches": ['
-        parts = head, self._matches, b'], "sentenceRanges": [', self._sentence_ranges, b"]}\n"
-        pieces = (bytes(part[at : at + _PIECE_BYTES]) for part in parts for at in range(0, len(part), _PIECE_BYTES))
-        return Reply(pieces, 200, [("Content-Type", JSON), ("Content-Length", str(sum(map(len, parts))))])
+        body = self._matches
+        body[:0] = to_json(about)[:-1].encode() + b', "matches": ['
+        body += b'], "sentenceRanges": [' + self._sentence_ranges + b"]}\n"
+        return Reply(cast(bytes, body), 200, [("Content-Type", JSON), ("Content-Length", str(len(body)))])
 
     def _warnings(self) -> dict[str, Any]:
         if not self.is_english:

@@ -6,102 +6,113 @@ after the other, so that a long document takes no more of the queue at once than
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from itertools import count
 
-from flask import Response, g, request
+from werkzeug.sansio.utils import get_host
 
+from api.grammar.correction import Correction
 from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
 from api.http import request_input
 from api.http.app import Api
+from api.http.incoming import Environ, IncomingRequest
 from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
 from api.service import problems
-from api.service.batch import BatchOutcome, correct_drafts, draft_of, num_sentences_of
+from api.service.batch import draft_of, ends_of, num_sentences_of, outcomes_of
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
+from api.service.threads import in_turn
 from api.services import Services
-from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, QueueFull, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
 
 Sentence = tuple[int, str, TextDraft | ServingError]  # where it begins in the plain text
 _FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
 _BASE = re.compile("^/+v2/+")
 _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
+MOST_DOCUMENTS = 256  # that a process checks at once: each may take some megabytes
 
 
 def add(app: Api, services: Services) -> None:
     """Add the two routes, and lines of text for the errors of every path below /v2."""
-    flask = app.wsgi_app
-
-    def merge_slashes(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Clients append `/check` to a base URL that may end with a slash."""
-        environ["PATH_INFO"] = _BASE.sub("/v2/", environ["PATH_INFO"])
-        return flask(environ, start_response)
-
-    app.wsgi_app = merge_slashes
-    app.after_request(_as_line)
-    app.body_paths.append(r"/check/?$")
+    corrections, max_bytes = app.corrections, services.settings.max_body_bytes
+    checked: set[Exchange] = set()  # now
+    app.other_paths.append((_BASE, "/v2/"))  # clients append `/check` to a base URL that may end with a slash
+    app.ends.append(_as_line)
 
     @app.route("/v2/check", methods=["GET", "POST"])
-    def check() -> Reply:
-        environ, exchange = request.environ, g.exchange
-        endpoint = app.corrections
+    async def check(exchange: Exchange, request: IncomingRequest) -> Reply:
+        environ = request.environ
         if key := request_input.bearer_of(environ):
             exchange.account = services.admit(key)
-        endpoint.shed_load(exchange, environ)
-        body = request_input.read_body(environ, services.settings.max_body_bytes)
-        query = environ.get("QUERY_STRING", "").encode("latin-1")
-        form = parse_form(query, body)
+        corrections.shed_load(exchange, environ)
+        body, query = await request.read_body(max_bytes), environ["QUERY_STRING"].encode("latin-1")
+        form = await in_turn(len(body) + len(query), parse_form, query, body)
         if exchange.account is None:
             exchange.account = services.admit(form.api_key)
             if exchange.account is not None:
-                endpoint.shed_load(exchange, environ)  # now that it is known whose it is
-        answer = Answer(form.document(), form)
-        exchange.is_read = True
-        if answer.is_english and form.mode != "textLevelOnly":
-            exchange.when_left = request_input.when_left(environ)
-            exchange.allowed_s = request_input.deadline_s(environ)
-            exchange.limit_wait(services.settings.request_timeout_s)
-            _check(services, exchange, answer)
-        exchange.is_answer = True
-        return answer.reply()
+                corrections.shed_load(exchange, environ)  # now that it is known whose it is
+        if len(checked) >= MOST_DOCUMENTS:
+            raise QueueFull(f"{MOST_DOCUMENTS} documents are checked in this process already; try again.", 1.0)
+        checked.add(exchange)
+        try:
+            answer = await in_turn(len(body) + len(query), lambda: Answer(form.document(), form))
+            exchange.is_read = True
+            if answer.is_english and form.mode != "textLevelOnly":
+                exchange.allowed_s = request_input.deadline_s(environ)
+                exchange.limit_wait(services.settings.request_timeout_s)
+                await _check(services.corrector, exchange, answer)
+            exchange.is_answer = True
+            return answer.reply()
+        finally:
+            checked.discard(exchange)
 
     @app.get("/v2/languages")
-    def languages() -> Reply:
+    async def languages(_: Exchange, __: IncomingRequest) -> Reply:
         return json_reply([{"name": name, "code": code[:2], "longCode": code} for code, name in LANGUAGES.items()])
 
 
-def _as_line(response: Response) -> Response:
+def _as_line(_: Exchange, environ: Environ, reply: Reply) -> Reply:
     """An error below /v2 is a line of text, as LanguageTool's, with the status and the headers of the problem."""
-    if response.mimetype != problems.MEDIA_TYPE or not request.path.startswith("/v2/"):
-        return response
-    is_lost = response.status_code == 404
-    line = f"Error: {'There is nothing at this path.' if is_lost else response.get_json()['detail']}"
-    if response.status_code in (404, 405):
-        scheme = "https" if request.headers.get("X-Forwarded-Proto") == "https" else request.scheme
-        base = f"{scheme}://{request.host}/v2" if request.host else "/v2"  # of a name that could be one
+    if reply.headers[:1] != [("Content-Type", problems.MEDIA_TYPE)] or not _BASE.match(environ.get("PATH_INFO", "")):
+        return reply
+    is_lost = reply.status == 404
+    line = f"Error: {'There is nothing at this path.' if is_lost else json.loads(reply.body)['detail']}"
+    if reply.status in (404, 405):
+        scheme = "https" if environ.get("HTTP_X_FORWARDED_PROTO") == "https" else "http"
+        host = get_host(scheme, environ.get("HTTP_HOST"))  # empty for a name that could be none
+        base = f"{scheme}://{host}/v2" if host else "/v2"
         line += f" The base URL of this API is {base}; texts go to POST {base}/check."
-    response.status_code = _FORM_STATUSES.get(response.status_code, response.status_code)
-    response.data, response.content_type = line, "text/plain; charset=utf-8"
-    return response
+    body = line.encode()
+    about = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
+    return Reply(body, _FORM_STATUSES.get(reply.status, reply.status), about + reply.headers[2:])
 
 
-def _check(services: Services, whole: Exchange, answer: Answer) -> None:
+async def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
     """Add the sentences of the document to the answer until it is full, or the time is over.
 
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange. Raises the ServingError that left nothing to answer.
     """
-    for number, batch in enumerate(_batches(services.corrector, answer.document.plain)):
+    size, batches = len(answer.document.plain), _batches(corrector, answer.document.plain)
+
+    def add(batch: list[Sentence], outcomes: Iterable[Correction | ServingError]) -> None:
+        for (start, sentence, _), outcome in zip(batch, outcomes, strict=True):
+            answer.add(start, sentence, outcome)
+
+    for number in count():
+        if (batch := await in_turn(size, next, batches, None)) is None:
+            break
         if answer.is_full or isinstance(answer.failure, _ENDS):
             answer.is_cut = True
             break
@@ -109,11 +120,10 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
         if number:
             unused = {"requests": (), "prompt_tokens": 0, "output_tokens": 0, "timings": Timings()}
             exchange = replace(whole, request_id=secrets.token_hex(16), **unused)
-        outcomes = _outcomes(services.corrector, exchange, batch, is_first=not number)
+        outcomes = await _outcomes(corrector, exchange, batch, is_first=not number)
         if number:
             _add(whole, exchange)
-        for (start, sentence, _), outcome in services.corrector.pipeline.in_steps(zip(batch, outcomes, strict=True)):
-            answer.add(start, sentence, outcome)
+        await in_turn(size, add, batch, outcomes)
     if isinstance(answer.failure, DeadlineExceeded) and not whole.left_s():
         remedy = "Send the document in parts, or try again later."
         answer.failure = DeadlineExceeded(f"The time was over after {whole.allowed_s:g} s. {remedy}")
@@ -121,18 +131,21 @@ def _check(services: Services, whole: Exchange, answer: Answer) -> None:
         raise answer.failure
 
 
-def _outcomes(corrector: Corrector, exchange: Exchange, batch: list[Sentence], is_first: bool) -> BatchOutcome:
+async def _outcomes(
+    corrector: Corrector, exchange: Exchange, batch: list[Sentence], is_first: bool
+) -> Iterable[Correction | ServingError]:
     """Correct one batch. Only the first may be refused by the limit of a key: the others wait for their turn."""
+    drafts = [draft for _, _, draft in batch]
     while True:
         try:
-            return correct_drafts(corrector, exchange, [draft for _, _, draft in batch], {})
+            return outcomes_of(corrector, drafts, await ends_of(corrector, exchange, drafts, {}))
         except ShuttingDown:
             raise  # another replica has the time for all of it
         except (DeadlineExceeded, Overloaded) as error:
             retry_after_s = getattr(error, "retry_after_s", math.inf)
             if is_first or retry_after_s >= exchange.left_s():
                 return [error] * len(batch)  # the answer has what was checked before
-            corrector.mailbox.call(corrector.mailbox.pause(exchange, retry_after_s))
+            await corrector.mailbox.pause(exchange, retry_after_s)
 
 
 def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:

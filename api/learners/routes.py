@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from flask import g
-
 from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
 from api.http.app import Api
+from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, json_reply
 from api.service.body import check_learner_id
 from api.service.corrector import learner_of
@@ -24,8 +23,8 @@ from worker.queue.protocol import MailboxLimits
 def add(app: Api, services: Services) -> None:
     """Count for learners, and add the two routes."""
     learners: Learners = InMemoryLearners()
-    if (ask := services.queue.ask) is not None:
-        learners = RedisLearners(ask, MailboxLimits.from_settings(services.settings).max_memory_bytes)
+    if services.settings.uses_queue:
+        learners = RedisLearners(services.queue.ask, MailboxLimits.from_settings(services.settings).max_memory_bytes)
         app.reports.append(learners)
 
     def note(exchange: Exchange, outcome: object, is_first: bool) -> None:
@@ -38,26 +37,24 @@ def add(app: Api, services: Services) -> None:
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
     app.corrections.listeners.append(note)
-    app.redis_paths.append(r"^/learners/")
 
     @app.get("/learners/<path:learner_id>")
-    def show(learner_id: str) -> Reply:
-        fields = learners.find(_learner(learner_id))
+    async def show(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:
+        fields = await learners.find(_learner(exchange, learner_id))
         if not fields:
             raise NotFound("Nothing is counted for a learner with this id, or not any more.")
         return json_reply(document_of(learner_id, fields))
 
     @app.delete("/learners/<path:learner_id>")
-    def forget(learner_id: str) -> Reply:
-        learners.forget(_learner(learner_id))
+    async def forget(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:
+        await learners.forget(_learner(exchange, learner_id))
         return json_reply({"learner_id": learner_id, "status": "forgotten"})
 
 
-def _learner(learner_id: str) -> str:
+def _learner(exchange: Exchange, learner_id: str) -> str:
     """Raises InvalidRequest."""
     check_learner_id(learner_id)
-    account = g.exchange.account
-    return learner_of(learner_id, "" if account is None else account.name)
+    return learner_of(learner_id, "" if exchange.account is None else exchange.account.name)
 
 
 def document_of(learner_id: str, fields: Mapping[str, str]) -> dict[str, Any]:

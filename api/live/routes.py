@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from flask import Response, g, request
+from flask import Response
 
 from api.http import request_input
 from api.http.app import Api
+from api.http.incoming import IncomingRequest
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import Reply
 from api.live.hub import Hub
 from api.pages.files import file_reply
+from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import Unauthorized
 
@@ -17,25 +19,22 @@ from scheduler.errors import Unauthorized
 def add(app: Api, services: Services) -> None:
     """Add the page and what feeds it."""
     hub = Hub(services)
-    app.waiting_paths.append(r"/ops/events/?$")
 
     @app.get("/ops")
     def show_live_view() -> Response:
         return file_reply("ops.html")
 
     @app.get("/ops/events")
-    def events() -> Reply:
-        headers = [*EVENT_HEADERS]
-        if request.method == "HEAD":
+    async def events(exchange: Exchange, request: IncomingRequest) -> Reply:
+        headers, environ = [*EVENT_HEADERS], request.environ
+        if environ["REQUEST_METHOD"] == "HEAD":
             return Reply(b"", 200, headers)
-        environ = request.environ
-        has_left = request_input.hang_up_detector(environ)
 
         def is_over() -> bool:
             try:
                 services.admit(request_input.bearer_of(environ))  # a key may have been revoked meanwhile
             except Unauthorized:
                 return True
-            return app.readiness.is_stopping or (has_left is not None and has_left())
+            return app.readiness.is_stopping
 
-        return Reply(hub.watch(is_over, app.corrections.client_of(g.exchange.account, environ)), 200, headers)
+        return Reply(hub.watch(is_over, app.corrections.client_of(exchange.account, environ)), 200, headers)

@@ -10,7 +10,6 @@ import asyncio
 import select
 import socket
 import struct
-import threading
 from collections import deque
 from typing import Any, cast
 
@@ -38,7 +37,7 @@ _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class Connection(asyncio.Protocol):
-    """Used in the event loop alone, but for `is_lost` and `wait_for_room`."""
+    """Used in the event loop alone."""
 
     def __init__(self, shared: Shared, address: str, is_spare: bool) -> None:
         """`is_spare`: over the places of the process, for probes and refusals."""
@@ -54,8 +53,8 @@ class Connection(asyncio.Protocol):
         self._since = self._loop.time()
         self._until = self._since + shared.keep_alive_s
         self._unsent, self._stalled_until = 0, 0.0
-        self._has_room = threading.Event()  # the client has read what was sent
-        self._has_room.set()
+        self.has_room = asyncio.Event()  # the client has read what was sent
+        self.has_room.set()
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
@@ -65,7 +64,7 @@ class Connection(asyncio.Protocol):
         self.is_lost = True
         self._shared.open.discard(self)
         self._shared.places.leave(self.address)
-        self._has_room.set()
+        self.has_room.set()
         for request in self._requests:
             request.fail(request_input.incomplete())
             if request.on_left is not None:
@@ -170,16 +169,13 @@ class Connection(asyncio.Protocol):
         return True
 
     def pause_writing(self) -> None:
-        self._has_room.clear()
+        self.has_room.clear()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._has_room.set()
+        self.has_room.set()
         if not self._requests:
             self._transport.resume_reading()
-
-    def wait_for_room(self) -> None:
-        self._has_room.wait()
 
     def allow_body(self) -> None:
         if self._requests[0].environ.get("HTTP_EXPECT", "").lower() == "100-continue":
@@ -226,7 +222,7 @@ class Connection(asyncio.Protocol):
         else:
             self._since = self._loop.time()
             self._until = self._since + (self._shared.keep_alive_s if self._coming is None else BODY_S)
-            if self._has_room.is_set():
+            if self.has_room.is_set():
                 self._transport.resume_reading()
 
     def look(self, now: float, are_scarce: bool) -> bool:

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, cast
 
 from api.http.app import Api
-from api.http.handler import RequestHandler, refusal
+from api.http.handler import RequestHandler
 from api.http.incoming import IncomingRequest, head_of
 from api.http.replies import SECURITY_HEADERS
 from api.server.connection import Connection
@@ -65,7 +65,7 @@ class Serving:
         has_queue = settings.uses_queue
         self._status = StatusClient(Address(settings.redis_url, _STATUS_TIMEOUT_S), *told) if has_queue else None
         self._readiness = api.readiness
-        self._readiness.begin(self._look, lambda: self._places.is_full)
+        self._readiness.is_full = lambda: self._places.is_full
         self._connecting: set[asyncio.Task[None]] = set()
         self._stopping: asyncio.Task[None] | None = None
         self._is_reachable = True
@@ -77,7 +77,7 @@ class Serving:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):  # the last by gunicorn, for Ctrl-C
             self._loop.add_signal_handler(number, self._stop_once)
         self._api.services.queue.begin()
-        threading.Thread(target=self._readiness.watch, daemon=True).start()
+        threading.Thread(target=self._readiness.watch, args=(self._look,), daemon=True).start()
         # Before anybody is accepted: else POST /correct would be answered while /readyz still says 503.
         await self._wait_while(lambda: not self._readiness.has_asked, _STATUS_TIMEOUT_S)
         sys.setswitchinterval(_SWITCH_S)
@@ -152,7 +152,7 @@ class Serving:
         """What has arrived is read, or closing the connection would take the reply back."""
         with suppress(OSError):  # BlockingIOError: nothing has
             connection.recv(_MOST_UNREAD_BYTES)
-        reply, first = refusal(self._api, error), self._shared.first_headers
+        reply, first = self._handler.refusal(error, {}), self._shared.first_headers
         with suppress(OSError):
             head = head_of(reply.status, reply.headers + SECURITY_HEADERS, first, keeps_alive=False)
             connection.send(head + cast(bytes, reply.body))

@@ -17,6 +17,7 @@ from api.service import problems
 from api.service.body import CorrectionBody, RequestOptions, check_sentence, members_of
 from api.service.corrector import Corrector, options_of, text_of
 from api.service.exchange import Exchange
+from api.service.threads import in_turn
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, CorrectionRequest
 from worker.queue.api_mailbox import ApiMailbox, completion_of
@@ -54,29 +55,25 @@ def _checked_item(index: int, item: Any) -> str | InvalidRequest:
     return item
 
 
-def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> BatchOutcome:
+async def correct_batch(corrector: Corrector, exchange: Exchange, body: BatchBody) -> BatchOutcome:
     """Wait for all answers. Raises what concerns all texts."""
     exchange.limit_wait(corrector.timeout_s)
-    drafts = drafts_of(corrector, body)
-    return correct_drafts(corrector, exchange, drafts, content_of(body, drafts))
+    drafts = await in_turn(num_characters_of(body), drafts_of, corrector, body)
+    ends = await ends_of(corrector, exchange, drafts, content_of(body, drafts))
+    return await in_turn(num_characters_of(body), list, outcomes_of(corrector, drafts, ends))
 
 
-def correct_drafts(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> BatchOutcome:
-    """As `correct_batch`; the wait has begun."""
+async def ends_of(corrector: Corrector, exchange: Exchange, drafts: Drafts, content: Content) -> list[Outcome]:
+    """What becomes of each sentence of all texts. Raises what concerns all texts. The wait has begun."""
     make_ready(corrector, exchange, drafts, content)
-    sizes = list(filter(None, map(num_sentences_of, drafts)))
-    return list(outcomes_of(corrector, drafts, corrector.mailbox.call(_ends(corrector.mailbox, exchange, sizes))))
-
-
-async def _ends(mailbox: ApiMailbox, exchange: Exchange, sizes: Sequence[int]) -> list[Outcome]:
-    """What becomes of each sentence, of texts of so many. Raises what concerns all texts."""
     ends: list[Outcome] = []
     if not exchange.requests:
         return ends
+    mailbox = corrector.mailbox
     await enqueue(mailbox, exchange)
     job_ids = iter([request.request_id for request in exchange.requests])
     try:
-        for size in sizes:
+        for size in filter(None, map(num_sentences_of, drafts)):
             try:
                 completions = await mailbox.wait(exchange, list(islice(job_ids, size)))
                 exchange.note_answers(completions)
@@ -90,12 +87,18 @@ async def _ends(mailbox: ApiMailbox, exchange: Exchange, sizes: Sequence[int]) -
     return ends
 
 
+def num_characters_of(body: CorrectionBody | BatchBody) -> int:
+    """Of all its texts."""
+    texts = [body.sentence] if isinstance(body, CorrectionBody) else body.sentences
+    return sum([len(text) for text in texts if isinstance(text, str)])
+
+
 def drafts_of(corrector: Corrector, body: CorrectionBody | BatchBody) -> list[TextDraft | ServingError]:
     """One for each text. Raises what is wrong with the whole request, and so with its one text."""
     if isinstance(body, CorrectionBody):
         return [corrector.pipeline.prepare_text(body.sentence, body.min_confidence)]
     texts = body.sentences
-    num_characters = sum(len(text) for text in texts if isinstance(text, str))
+    num_characters = num_characters_of(body)
     if num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
         raise _too_much(f"have {num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
     drafts = [draft_of(corrector, text, body.min_confidence) for text in corrector.pipeline.in_steps(texts)]

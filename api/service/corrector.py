@@ -5,7 +5,6 @@ Any worker on the same queue may run a sequence. The HTTP handlers know this cla
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import time
 from collections.abc import Sequence
@@ -17,35 +16,25 @@ from api.grammar.pipeline import TextPipeline
 from api.service import problems
 from api.service.body import CorrectionBody, RequestOptions
 from api.service.exchange import Exchange
+from api.service.threads import in_turn
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
 from worker.queue.api_mailbox import ApiMailbox
 
-_SHORT = 600  # characters: read, and answered, within a millisecond
-
 
 class Corrector:
-    """Corrects by way of a mailbox. Threads call `correct`, the event loop `correct_soon`."""
+    """Corrects by way of a mailbox, in an event loop."""
 
     def __init__(self, pipeline: TextPipeline, mailbox: ApiMailbox, settings: Settings) -> None:
         self.mailbox = mailbox
         self.pipeline = pipeline
         self.timeout_s = settings.request_timeout_s
 
-    def correct(self, exchange: Exchange, body: CorrectionBody) -> Correction:
+    async def correct(self, exchange: Exchange, body: CorrectionBody) -> Correction:
         """Wait for the answer. Raises a ServingError."""
         exchange.limit_wait(self.timeout_s)
-        draft = self.prepare(exchange, body)
-        return self.conclude(draft, self.mailbox.call(self._answers(exchange)))
-
-    async def correct_soon(self, exchange: Exchange, body: CorrectionBody) -> Correction:
-        """As `correct`. A long text is read in a thread."""
-        exchange.limit_wait(self.timeout_s)
-        if len(body.sentence) <= _SHORT:
-            draft = self.prepare(exchange, body)
-            return self.conclude(draft, await self._answers(exchange))
-        draft = await asyncio.to_thread(self.prepare, exchange, body)
-        return await asyncio.to_thread(self.conclude, draft, await self._answers(exchange))
+        draft = await in_turn(len(body.sentence), self.prepare, exchange, body)
+        return await in_turn(len(body.sentence), self.conclude, draft, await self._answers(exchange))
 
     async def _answers(self, exchange: Exchange) -> Sequence[Completion]:
         if not exchange.requests:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from scheduler.accounts import Account
 from scheduler.messages import Completion, Timings
@@ -37,7 +38,7 @@ class Exchange(Submission):
     more_tokens: int = 0  # of an earlier, asynchronous request whose answer is first given here
     is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
-    on_answers: Callable[[Exchange, Sequence[Completion]], None] | None = None  # some have come
+    trace: Any = None  # of a request that asks where its time went; hears of its answers
 
     @property
     def has_own_jobs(self) -> bool:
@@ -54,8 +55,8 @@ class Exchange(Submission):
         self.accepted_s = self.accepted_s or time.perf_counter()  # the answer may be there before the queue's reply
         self.output_tokens += sum([len(completion.output_ids) for completion in completions])
         self.note_times(completions)
-        if self.on_answers is not None:
-            self.on_answers(self, completions)
+        if self.trace is not None:
+            self.trace.note_answers(completions, self.sent_s, time.perf_counter(), self.has_own_jobs)
 
     def note_times(self, completions: Sequence[Completion]) -> None:
         """The longest of each time, over all that ran side by side."""

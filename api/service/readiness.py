@@ -1,8 +1,7 @@
-"""Whether this API process is ready: one rule for the event loop, which answers plain probes, and for Flask's route.
+"""Whether this API process is ready.
 
-Over a queue `Readiness` asks for the state of the queue again and again in a thread of the operating system, so that an
-answer waits for nothing: what it knows is a quarter of a second old, and too old is not ready. In the local modes the
-mailbox is in this process and is asked directly.
+`Readiness` asks for the state of the queue again and again in a thread of the operating system, so that an answer waits
+for nothing: what it knows is a quarter of a second old, and too old is not ready.
 """
 
 from __future__ import annotations
@@ -39,34 +38,32 @@ def check_status(status: MailboxStatus) -> MailboxStatus:
 
 
 class Readiness:
-    """Where no server watches, the queue is asked each time. Any thread may use it."""
+    """Used in the event loop, but for `watch`."""
 
-    def __init__(self, ask: Callable[[], MailboxStatus]) -> None:
-        self.is_watched = self.is_stopping = False
+    def __init__(self) -> None:
+        self.is_stopping = False
+        self.is_full: Callable[[], bool] = lambda: False  # no further connection is taken
         self.last_iteration_s = time.monotonic()  # of the event loop that answers requests; written by it
         self.asked_s = 0.0  # when the last answered request for the status began: what was counted by then is reported
-        self._ask = ask
-        self._is_full: Callable[[], bool] = lambda: False
         self.progress = Progress()
         self._latest: tuple[MailboxStatus, float] | None = None  # and when it came
 
-    def begin(self, ask: Callable[[], MailboxStatus], is_full: Callable[[], bool]) -> None:
-        """A thread of a server will run `watch`. `is_full`: whether no further connection is taken."""
-        self._ask, self._is_full, self.is_watched = ask, is_full, True
-
-    def watch(self) -> None:
+    def watch(self, ask: Callable[[], MailboxStatus]) -> None:
+        """Ask for ever, in a thread."""
         while True:
-            began_s = time.monotonic()
             try:
-                status = self._ask()
-                if status.redis_ok:
-                    self.asked_s = began_s
-                    self.progress.note(began_s, status.reserved_requests, status.num_done, status.num_failed)
-                if status.redis_ok or status.refusal or self._latest is None:  # what is known holds until it is too old
-                    self._latest = status, time.monotonic()
+                self.look(ask)
             except Exception:  # one that fails must not be the last one
                 logger.exception("the state of the queue could not be asked for")
             time.sleep(ASK_EVERY_S)
+
+    def look(self, ask: Callable[[], MailboxStatus]) -> None:
+        began_s, status = time.monotonic(), ask()
+        if status.redis_ok:
+            self.asked_s = began_s
+            self.progress.note(began_s, status.reserved_requests, status.num_done, status.num_failed)
+        if status.redis_ok or status.refusal or self._latest is None:  # what is known holds until it is too old
+            self._latest = status, time.monotonic()
 
     @property
     def has_asked(self) -> bool:
@@ -85,12 +82,10 @@ class Readiness:
         """Returns the latest status. Raises NotReady, ShuttingDown."""
         if self.is_stopping:
             raise shutting_down()
-        if not self.is_watched:
-            return check_status(self._ask())
         now = time.monotonic()
         if now - self.last_iteration_s > LOOP_PATIENCE_S:
             raise NotReady(f"This replica has done nothing for {LOOP_PATIENCE_S:g} s.", _PROBE_AGAIN_S)
-        if self._is_full():
+        if self.is_full():
             raise NotReady("This replica has as many connections as it may.", _PROBE_AGAIN_S)
         if self._latest is None:
             raise NotReady("This replica has just started; try again shortly.", _PROBE_AGAIN_S)

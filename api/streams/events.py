@@ -7,10 +7,8 @@ that a client has left.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
-from itertools import chain
-from math import inf
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
 from api.grammar.drafts import TextDraft
@@ -21,66 +19,70 @@ from api.service import problems
 from api.service.body import CorrectionBody
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
+from api.service.threads import in_turn
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
 from worker.queue.api_mailbox import HEARTBEAT_S, State
 from worker.queue.protocol import ReplyMode
 
 _COMMENT = b": nothing new\n\n"
+OnOver = Callable[[Exchange, Correction | ServingError | None], None]
 
 
-def event_stream(
-    exchange: Exchange,
-    events: Generator[Edit | Correction | None],
-    on_over: Callable[[Exchange, Correction | ServingError | None], None],
-) -> Generator[bytes]:
-    """The body of a response. Closing it, as servers do when a client has left, abandons the request.
+async def event_stream(
+    corrector: Corrector, exchange: Exchange, body: CorrectionBody, on_over: OnOver
+) -> AsyncGenerator[bytes]:
+    """Submit the request, and return the body of its response. Raises its refusal.
 
-    The first value is no part of the body: from there on `on_over` is called once, with what the stream ended in; None:
-    the client left. What is raised before it is the refusal.
+    Closing the body, once it has begun, abandons the request. `on_over` is called once, with what the stream ended in;
+    None: the client left.
     """
+    exchange.limit_wait(corrector.timeout_s)
+    exchange.manner = ReplyMode.FOLLOW
+    draft = await in_turn(len(body.sentence), corrector.prepare, exchange, body)
+    if draft.sentences:
+        await corrector.mailbox.enqueue(exchange)
+    return _events(corrector, exchange, draft, on_over)
+
+
+async def _events(corrector: Corrector, exchange: Exchange, draft: TextDraft, on_over: OnOver) -> AsyncGenerator[bytes]:
     end: Correction | ServingError | None = None
-    first = next(events)
     try:
-        yield b""
-        for event in events if first is None else chain((first,), events):
-            if isinstance(event, Correction):
-                end = event
-                yield _event("done", correction_text(event, exchange.request_id))
-            else:
-                yield _COMMENT if event is None else _event("edit", edit_text(event))
+        async with aclosing(_follow(corrector, exchange, draft)) as found:
+            async for event in found:
+                if isinstance(event, Correction):
+                    end = event
+                    yield _event("done", correction_text(event, exchange.request_id))
+                else:
+                    yield _COMMENT if event is None else _event("edit", edit_text(event))
     except Exception as error:  # the status line is sent already, so the problem is the last event
         end = error if isinstance(error, ServingError) else internal_error(error, exchange.request_id)
         yield _event("problem", problems.to_json(problems.problem(end, exchange.request_id)))
     finally:
-        events.close()
-        on_over(exchange, end)
+        on_over(exchange, None if exchange.has_left else end)
 
 
 def _event(name: str, text: str) -> bytes:
     return f"event: {name}\ndata: {as_line(text)}\n\n".encode()
 
 
-def follow(corrector: Corrector, exchange: Exchange, body: CorrectionBody) -> Generator[Edit | Correction | None]:
-    """The edits as they are decoded, and then the correction; None while there is nothing new, and first of all.
-
-    Raises a ServingError; before the first value the request is not accepted. The caller has to close it.
-    """
-    exchange.limit_wait(corrector.timeout_s)
-    exchange.manner = ReplyMode.FOLLOW
-    draft, completions = corrector.prepare(exchange, body), []
+async def _follow(
+    corrector: Corrector, exchange: Exchange, draft: TextDraft
+) -> AsyncGenerator[Edit | Correction | None]:
+    """The edits as they are decoded, and then the correction; None while there is nothing new."""
+    size, completions = len(draft.reading.text), []
     if draft.sentences:
-        stream, sent_s = EditStream(corrector.pipeline, draft), -inf
-        corrector.mailbox.call(corrector.mailbox.enqueue(exchange))
-        with closing(corrector.mailbox.states(exchange)) as states:
-            for outputs in states:
-                edits = stream.new_edits(outputs)
+        stream, sent_s = EditStream(corrector.pipeline, draft), time.monotonic()
+        async with aclosing(corrector.mailbox.follow(exchange)) as states:
+            async for outputs in states:
+                edits = await in_turn(size, stream.new_edits, outputs)
                 if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
-                    yield from edits or (None,)
+                    for edit in edits or (None,):
+                        yield edit
                     sent_s = time.monotonic()
         completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
         exchange.note_answers(completions)
-    yield corrector.conclude(draft, completions)
+    yield await in_turn(size, corrector.conclude, draft, completions)
 
 
 class EditStream:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
@@ -14,7 +16,7 @@ from api.service.batch import BatchBody
 from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
-from api.streams.events import event_stream, follow
+from api.streams.events import event_stream
 from scheduler.errors import ServingError
 
 
@@ -25,16 +27,18 @@ def add(app: Api, services: Services) -> None:
         app.corrections.note_outcome(exchange, end)
         services.recorder.finish_stream(exchange, end)
 
-    def reply(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Reply | None:
+    def way(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Awaitable[Reply] | None:
         accept = environ.get("HTTP_ACCEPT", "")
         if not isinstance(body, CorrectionBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
-        stream = event_stream(exchange, follow(services.corrector, exchange, body), finish)
-        next(stream)  # from here on closing it abandons the request
+        return reply(exchange, body)
+
+    async def reply(exchange: Exchange, body: CorrectionBody) -> Reply:
+        stream = await event_stream(services.corrector, exchange, body, finish)
         exchange.is_stream = True
         return Reply(stream, 200, [*EVENT_HEADERS])
 
-    app.corrections.ways.append(reply)
+    app.corrections.ways.append(way)
 
 
 def _preferred(accept: str) -> str | None:

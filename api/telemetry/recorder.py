@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable
@@ -29,24 +28,22 @@ _LEVELS = {"debug": ("debug", "info"), "info": ("info",)}  # that are logged
 
 
 class RequestRecorder:
-    """Records the requests of one process, in numbers that only grow. Any thread may call it."""
+    """Records the requests of one process, in numbers that only grow. Any thread may ask for them."""
 
     def __init__(self, settings: Settings) -> None:
         self.log = RequestLog(settings)
         self._latency = Histogram(TIME_BUCKETS_S)
         self._counts: defaultdict[str, float] = defaultdict(float)
-        self._lock = threading.Lock()  # many threads answer
         self._num_shed, self._shed_until_s = 0, 0.0  # that have no line yet
 
     def finish(self, exchange: Exchange, method: str) -> float:
         """The response is ready to be sent; of a stream, its head. Returns the seconds since the request came."""
         elapsed_s = time.perf_counter() - exchange.received_s
-        with self._lock:
-            self._count_response(exchange)
-            if not exchange.is_stream:
-                self._count_end(exchange, elapsed_s)
-            is_summed = exchange.is_shed and exchange.status == 503
-            self._num_shed += is_summed
+        self._count_response(exchange)
+        if not exchange.is_stream:
+            self._count_end(exchange, elapsed_s)
+        is_summed = exchange.is_shed and exchange.status == 503
+        self._num_shed += is_summed
         if not (exchange.is_stream or is_summed):
             self.log.note(exchange, method, elapsed_s)
         return elapsed_s
@@ -56,8 +53,7 @@ class RequestRecorder:
         exchange.is_answer, exchange.has_gone = isinstance(end, Correction), end is None
         exchange.slug = end.slug if isinstance(end, ServingError) else None
         elapsed_s = time.perf_counter() - exchange.received_s
-        with self._lock:
-            self._count_end(exchange, elapsed_s)
+        self._count_end(exchange, elapsed_s)
         self.log.note(exchange, "POST", elapsed_s)
 
     def note_tick(self, late_s: float) -> None:
@@ -65,8 +61,7 @@ class RequestRecorder:
         self._counts["loop:ticks"] += 1
         self._counts["loop:late_s"] += late_s
         if self._num_shed and (now_s := time.monotonic()) >= self._shed_until_s:
-            with self._lock:
-                number, self._num_shed, self._shed_until_s = self._num_shed, 0, now_s + SHED_LINE_EVERY_S
+            number, self._num_shed, self._shed_until_s = self._num_shed, 0, now_s + SHED_LINE_EVERY_S
             self.log.note_shed(number)
 
     def totals(self) -> dict[str, float]:

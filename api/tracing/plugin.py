@@ -6,10 +6,12 @@ Where spans are exported, a `traceparent` that is sampled asks for the same.
 from __future__ import annotations
 
 import json
-
-from flask import Response, g, request
+from collections.abc import AsyncGenerator
 
 from api.http.app import Api
+from api.http.incoming import Environ, IncomingRequest
+from api.http.replies import Reply, text_reply
+from api.service.exchange import Exchange
 from api.services import Services
 from api.tracing.waterfall import Waterfall
 from scheduler.errors import NotFound
@@ -18,34 +20,28 @@ from scheduler.errors import NotFound
 def add(app: Api, services: Services) -> None:
     """Add it to an application. Opens nothing, but where spans are exported."""
     export = None
-    app.corrections.flask_headers.add("HTTP_X_TRACE")
     if services.settings.otel_endpoint:
         from api.tracing.spans import SpanExport
 
         export = SpanExport(services.settings.otel_endpoint)
-        app.corrections.flask_headers.add("HTTP_TRACEPARENT")
 
-    @app.before_request
-    def begin() -> None:
-        is_sampled = export is not None and export.is_sampled(request.headers.get("traceparent", ""))
-        if is_sampled or request.headers.get("X-Trace") == "1":
-            waterfall = g.waterfall = Waterfall(g.exchange.received_s)
-            g.exchange.on_answers = lambda exchange, completions: waterfall.note_answers(
-                completions, exchange.sent_s, services.clock(), exchange.has_own_jobs
-            )
+    def begin(exchange: Exchange, environ: Environ) -> None:
+        is_sampled = export is not None and export.is_sampled(environ.get("HTTP_TRACEPARENT", ""))
+        if is_sampled or environ.get("HTTP_X_TRACE") == "1":
+            exchange.trace = Waterfall(exchange.received_s)
 
-    @app.after_request
-    def end(response: Response) -> Response:
-        exchange = g.exchange
-        if "waterfall" not in g or not exchange.is_answer or response.is_streamed:
-            return response
-        trace = g.waterfall.document(services.clock())
-        body = response.get_data()
-        response.set_data(body[: body.rindex(b"}")] + f', "trace": {json.dumps(trace)}}}\n'.encode())
+    def end(exchange: Exchange, environ: Environ, reply: Reply) -> Reply:
+        if exchange.trace is None or not exchange.is_answer or isinstance(reply.body, AsyncGenerator):
+            return reply
+        trace = exchange.trace.document(services.clock())
         if export is not None:
-            export.note(request.headers.get("traceparent", ""), exchange, trace)
-        return response
+            export.note(environ.get("HTTP_TRACEPARENT", ""), exchange, trace)
+        text = reply.body[: reply.body.rindex(b"}")].decode() + f', "trace": {json.dumps(trace)}}}'
+        return text_reply(text, reply.status, *reply.headers[2:])
+
+    app.begins.append(begin)
+    app.ends.append(end)
 
     @app.get("/requests/<request_id>/trace")
-    def refuse(request_id: str) -> Response:
+    async def refuse(_: Exchange, __: IncomingRequest, request_id: str) -> Reply:
         raise NotFound("Traces are not stored. Send a request with the header X-Trace: 1: its answer has its trace.")

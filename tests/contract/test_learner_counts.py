@@ -8,10 +8,8 @@ import fakeredis
 import pytest
 from redis import Redis
 
-from worker.queue.connection import RedisConnection
-from worker.queue.learners import KEPT_S, MOST_VERBS, Answered, RedisLearners
-
-MEMORY = 2**31
+from tests.learner_replica import Replica
+from worker.queue.learners import KEPT_S, MOST_VERBS
 
 
 @pytest.fixture(params=["fakeredis", "redis"])
@@ -19,30 +17,6 @@ def client(request: pytest.FixtureRequest) -> Redis:
     if request.param == "fakeredis":
         return fakeredis.FakeRedis(protocol=2)
     return Redis.from_url(request.getfixturevalue("redis_url"), protocol=2)
-
-
-class Replica:
-    """One API process, as far as learners know it."""
-
-    def __init__(self, client: Redis, max_memory_bytes: int = MEMORY) -> None:
-        self.connection = RedisConnection(client)
-        self.learners = RedisLearners(self.connection.ask_one, max_memory_bytes)
-
-    def note(
-        self, learner: str, request_id: str, *mistakes: tuple[str, str], is_first: bool = True, client: str = "1"
-    ) -> None:
-        self.learners.note(Answered(learner, client, request_id, is_first, True, 1, mistakes))
-
-    def report(self, is_lost: bool = False) -> None:
-        command = self.learners.command()
-        assert command is not None
-        (reply,) = self.connection.ask(command)
-        assert reply == 0
-        if not is_lost:
-            self.learners.note_reply(reply)
-
-    def corrections(self, learner: str) -> int:
-        return int(self.learners.find(learner).get("corrections", 0))
 
 
 @pytest.fixture
@@ -61,7 +35,7 @@ def test_all_replicas_add_to_one_count(client: Redis, replica: Replica) -> None:
     replica.report()
     other.report()
 
-    found = replica.learners.find("a")
+    found = replica.find("a")
     assert {name: found[name] for name in ("corrections", "n:habit", "v:habit:go", "verbs")} == {
         "corrections": "2", "n:habit": "3", "v:habit:go": "2", "verbs": "1",
     }  # fmt: skip
@@ -87,7 +61,7 @@ def test_a_learner_is_read_over_either_protocol_of_redis(redis_url: str, protoco
     replica.note("a", "r1", ("habit", "go"))
     replica.report()
 
-    assert replica.learners.find("a")["v:habit:go"] == "1"
+    assert replica.find("a")["v:habit:go"] == "1"
     replica.connection.close()
 
 
@@ -114,10 +88,10 @@ def test_who_was_forgotten_is_not_brought_back_by_what_was_under_way(client: Red
     replica.report()
     replica.note("a", "r2")
 
-    replica.learners.forget("a")
+    replica.forget("a")
     replica.report()
 
-    assert replica.learners.find("a") == {}
+    assert replica.find("a") == {}
     assert list(client.keys("*:a")) == [b"miniserve:forgotten:a"]
     assert client.ttl("miniserve:forgotten:a") <= 2
     assert client.zcard("miniserve:learners") == client.zcard("miniserve:learners:1") == 0
@@ -128,7 +102,7 @@ def test_verbs_of_a_learner_are_bounded_and_reasons_are_counted_on(replica: Repl
         replica.note("a", f"r{number}", ("habit", f"verb{number}"))
     replica.report()
 
-    found = replica.learners.find("a")
+    found = replica.find("a")
     assert sum(name.startswith("v:") for name in found) == MOST_VERBS
     assert found["n:habit"] == str(MOST_VERBS + 10)
 
@@ -232,7 +206,7 @@ def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, 
     hashes, held, counted = _counts(client)
     assert hashes == held and counted == {b"1": 1}
     assert replica.corrections("a") == 2
-    replica.learners.forget("a")
+    replica.forget("a")
     assert _counts(client) == (set(), set(), {})
 
 
@@ -242,7 +216,7 @@ def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
     client.set("miniserve:request:r1", "not a hash")
     client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y", "holder": ":z"})
     client.set("miniserve:learner:c", "not a hash")
-    assert replica.learners.find("c") == {}
+    assert replica.find("c") == {}
     for learner in "abcd":
         replica.note(learner, f"of-{learner}", ("habit", "go"))
     replica.note("e", "r1")
@@ -272,7 +246,7 @@ def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(redis_url: st
         replica.report()
     assert replica.corrections("f") == 1
     for learner in ("a", "f"):
-        replica.learners.forget(learner)
+        replica.forget(learner)
 
     assert replica.corrections("f") == 0 and client.zcard("miniserve:learners") <= 4
     replica.connection.close()

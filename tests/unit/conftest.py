@@ -1,4 +1,4 @@
-"""What the tests of the HTTP face share: a corrector that answers at once, and a client that reaches it both ways."""
+"""What the tests of the HTTP face share: a corrector that answers at once, and a client that reaches it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from api.telemetry.line_writer import STDERR
 from scheduler.settings import Settings
-from tests.fake_corrector import WAYS, FakeCorrector, client_of
+from tests.fake_corrector import FakeCorrector, client_of
 
 STDERR.descriptor = os.open(os.devnull, os.O_WRONLY)  # its thread also writes between two tests, among pytest's dots
 
@@ -25,6 +25,6 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture(params=WAYS)
-def client(corrector: FakeCorrector, request: pytest.FixtureRequest) -> FlaskClient:
-    return client_of(corrector, request.param, Settings(max_body_bytes=1024))
+@pytest.fixture
+def client(corrector: FakeCorrector) -> FlaskClient:
+    return client_of(corrector, Settings(max_body_bytes=1024))

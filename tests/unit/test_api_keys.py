@@ -12,7 +12,7 @@ from api.access.keys import new_key
 from scheduler.accounts import Account
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
-from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 
 KEY, LINE = new_key("school")
 OTHER, OTHER_LINE = new_key("other")
@@ -38,9 +38,9 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture(params=WAYS)
-def client(request: pytest.FixtureRequest, path: Path, corrector: FakeCorrector) -> FlaskClient:
-    return client_of(corrector, request.param, Settings(mode="sync", api_keys_file=str(path)))
+@pytest.fixture
+def client(path: Path, corrector: FakeCorrector) -> FlaskClient:
+    return client_of(corrector, Settings(mode="sync", api_keys_file=str(path)))
 
 
 def correct(client: FlaskClient, **headers: str) -> TestResponse:

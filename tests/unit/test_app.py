@@ -222,7 +222,7 @@ def test_readiness_follows_the_corrector(client: FlaskClient, corrector: FakeCor
     document = assert_problem(client.get("/readyz"), 503, "not-ready")
 
     assert ready.get_json() == {"status": "ready", "live_workers": 2, "queue_depth": 3}
-    assert document["detail"] == "Redis does not answer; try again shortly."
+    assert document["detail"] == "No worker has completed an iteration, or idled, in the last 3 s."
 
 
 def test_a_deadline_goes_along_with_the_job(client: FlaskClient, corrector: FakeCorrector) -> None:

@@ -24,7 +24,7 @@ RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  #
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
-MAX_REQUEST_PATH_LINES = 8_548
+MAX_REQUEST_PATH_LINES = 8_326
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -226,8 +226,8 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
 
 
 PLUGINS = {
-    "api.tracing": 168, "api.live": 186, "api.learners": 92, "api.languagetool": 555, "api.kept": 210,
-    "api.streams": 170, "api.batch": 40, "api.observe": 230, "api.openapi": 124, "worker.pools": 290,
+    "api.tracing": 164, "api.live": 182, "api.learners": 89, "api.languagetool": 565, "api.kept": 185,
+    "api.streams": 157, "api.batch": 28, "api.observe": 233, "api.openapi": 124, "worker.pools": 290,
 }  # fmt: skip
 
 
@@ -252,9 +252,8 @@ def test_the_api_corrects_without_any_plugin() -> None:
 
         corrector, settings = FakeCorrector(), Settings()
         app = create_app(Services(settings, corrector, corrector, corrector, RequestRecorder(settings)))
-        for way in ("plain", "flask"):
-            answer = client_around(app, way).post("/correct", json={"sentence": "He goed home"})
-            assert answer.get_json()["corrected"] == "He went home", answer.data
+        answer = client_around(app).post("/correct", json={"sentence": "He goed home"})
+        assert answer.get_json()["corrected"] == "He went home", answer.data
         print(*[name for name in sys.modules if name.startswith(("api.", "worker."))])
     """
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True)

@@ -8,10 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.service.body import parse_body
-from api.site import create_site
 from scheduler.errors import MalformedJson, SentenceTooLong
-from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, assert_problem, post
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of, post
 
 GOED = {"sentence": "He goed to school"}
 
@@ -88,7 +86,7 @@ def test_a_refusal_never_repeats_the_text(client: FlaskClient) -> None:
 
 
 def test_ten_thousand_words_are_too_long_and_counted(corrector: FakeCorrector) -> None:
-    client = create_site(corrector, Settings()).test_client()
+    client = client_of(corrector)
 
     document = assert_problem(client.post("/correct", json={"sentence": "word " * 10_000}), 422, "sentence-too-long")
 

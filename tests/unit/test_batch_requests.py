@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 
@@ -14,7 +15,6 @@ from api.grammar.verbs import VerbTable
 from api.service.batch import BatchBody, correct_batch
 from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from api.site import create_site
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
@@ -27,7 +27,7 @@ from scheduler.errors import (
 )
 from scheduler.messages import Completion, Timings
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, assert_problem
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 from tests.fake_tokenizer import FakeTokenizer
 from tests.unit.test_corrector import FakeMailbox
 from worker.queue.protocol import Submission
@@ -35,7 +35,7 @@ from worker.queue.protocol import Submission
 
 @pytest.fixture
 def client(corrector: FakeCorrector) -> FlaskClient:
-    return create_site(corrector, Settings()).test_client()
+    return client_of(corrector)
 
 
 def send(client: FlaskClient, sentences: object, **more: object):
@@ -120,7 +120,7 @@ def batch(*items: str | ServingError) -> tuple[Exchange, BatchBody]:
 
 def run(mailbox: FakeMailbox, asked: tuple[Exchange, BatchBody]) -> Sequence[Correction | ServingError]:
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load())
-    return correct_batch(Corrector(pipeline, mailbox, Settings(request_timeout_s=300.0)), *asked)
+    return asyncio.run(correct_batch(Corrector(pipeline, mailbox, Settings(request_timeout_s=300.0)), *asked))
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline() -> None:
@@ -140,7 +140,8 @@ def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_
     mailbox, pauses = FailingMailbox({}), []
     pipeline = TextPipeline(FakeTokenizer(), VerbTable.load(), pause=lambda: pauses.append(len(mailbox.submissions)))
 
-    correct_batch(Corrector(pipeline, mailbox, Settings()), *batch(*["He came."] * 60, *["word " * 65] * 4))
+    asked = batch(*["He came."] * 60, *["word " * 65] * 4)
+    asyncio.run(correct_batch(Corrector(pipeline, mailbox, Settings()), *asked))
 
     assert [pauses.count(0), pauses.count(1)] == [64 // PAUSE_AFTER] * 2
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
+from unittest.mock import Mock
 
 import pytest
 
@@ -13,6 +15,7 @@ from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
+from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.streams.events import event_stream
 
@@ -71,8 +74,13 @@ def test_the_first_of_two_plain_edits_is_told_early() -> None:
 def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
     correction = Correction(f"He went.{end_of_line}She left.", (), "", 0)
 
-    stream = event_stream(Exchange("id1"), (event for event in (correction,)), lambda *_: None)
+    corrector = Mock(timeout_s=60.0, conclude=lambda *_: correction)
+    corrector.prepare.return_value = Mock(sentences=(), reading=Mock(text=correction.corrected))
 
-    name, data, blank = b"".join(stream).decode().splitlines()
+    async def parts() -> list[bytes]:
+        body = CorrectionBody(sentence=correction.corrected)
+        return [part async for part in await event_stream(corrector, Exchange("id1"), body, lambda *_: None)]
+
+    name, data, blank = b"".join(asyncio.run(parts())).decode().splitlines()
     assert (name, blank) == ("event: done", "")
     assert json.loads(data.removeprefix("data: "))["corrected"] == correction.corrected

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from api.site import create_site
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector
+from tests.fake_corrector import FakeCorrector, client_of
 
 FIRST, SECOND = "203.0.113.5", "203.0.113.6"
 
@@ -15,7 +14,7 @@ FIRST, SECOND = "203.0.113.5", "203.0.113.6"
 def clients(proxies: str, *requests: tuple[str, str]) -> list[str]:
     """Of requests by address and X-Forwarded-For."""
     corrector = FakeCorrector()
-    http = create_site(corrector, Settings(trusted_proxies=proxies)).test_client()
+    http = client_of(corrector, Settings(trusted_proxies=proxies))
     for address, forwarded in requests:
         headers = {"X-Forwarded-For": forwarded} if forwarded else {}
         http.post("/correct", json={"sentence": "He goed"}, headers=headers, environ_base={"REMOTE_ADDR": address})
@@ -45,7 +44,7 @@ def test_a_client_that_holds_its_share_gets_429_and_when_to_come_back(path: str)
     corrector.error = RateLimited("This client holds its share.", 7)
     body = {"sentence": "He goed"} if path == "/correct" else {"sentences": ["He goed"]}
 
-    response = create_site(corrector, Settings()).test_client().post(path, json=body)
+    response = client_of(corrector).post(path, json=body)
 
     assert (response.status_code, response.headers["Retry-After"]) == (429, "7")
     assert response.get_json()["type"] == "urn:miniserve:problem:rate-limited"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from api.http.threads import NUM_OTHERS, NUM_WAITING
+from api.service.threads import PAGES
 from ops.run import health
 from scheduler.addresses import ClientAddresses
 from scheduler.settings import Settings, variable
@@ -26,7 +26,7 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 
 def test_the_api_may_start_all_of_its_threads() -> None:
     of_the_loop = 32  # by asyncio's default, at most
-    num_threads = NUM_WAITING + NUM_OTHERS + of_the_loop
+    num_threads = PAGES._max_workers + of_the_loop
 
     assert num_threads + 64 < SERVICES["api"]["pids_limit"], "or the check of its health cannot be started"
 

@@ -42,10 +42,10 @@ class Site:
     async def _answer(self, request: IncomingRequest) -> None:
         status, size = 200, 0
         try:
-            size = len(await request.read())
+            size = len(await request.read_body(1 << 30))
         except ServingError as error:
             status = error.status
-        while self.is_held and not request.has_left():
+        while self.is_held and not request.link.is_lost:
             await asyncio.sleep(0.01)
         answer = b"%d bytes" % size
         length = ("Content-Length", str(len(answer)))

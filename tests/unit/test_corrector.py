@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import NoReturn
@@ -21,7 +22,6 @@ from scheduler.errors import InvalidRequest, NotReady, QueueFull, SentenceTooLon
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_tokenizer import FakeTokenizer
-from tests.mailbox_house import run_in_own_loop
 from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.protocol import MailboxStatus, Submission
 
@@ -31,7 +31,6 @@ class FakeMailbox(ApiMailbox):
 
     def __init__(self, status: Callable[[], MailboxStatus] = lambda: MailboxStatus(True, 1)) -> None:
         super().__init__()
-        self.call = run_in_own_loop()
         self.requests: list[CorrectionRequest] = []
         self.timeouts: list[float] = []
         self.deadlines: list[float | None] = []
@@ -56,8 +55,8 @@ class FakeMailbox(ApiMailbox):
     def status(self) -> MailboxStatus:
         return self._status()
 
-    def cancel_all(self, request_ids: Sequence[str]) -> NoReturn:
-        raise AssertionError("nothing is cancelled here")
+    async def ask(self, command: tuple[object, ...]) -> NoReturn:
+        raise AssertionError("Redis is not asked here")
 
     def follow(self, wanted: Submission) -> NoReturn:
         raise AssertionError("nothing is followed here")
@@ -79,7 +78,7 @@ def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> 
     mailbox = FakeMailbox()
 
     exchange, body = asked("He went home")
-    correction = corrector(mailbox).correct(exchange, body)
+    correction = asyncio.run(corrector(mailbox).correct(exchange, body))
 
     (request,) = mailbox.requests
     assert (request.request_id, request.tokenizer_fingerprint) == ("id1", "fake")
@@ -93,7 +92,7 @@ def test_a_request_carries_the_prompt_and_neither_the_text_nor_whose_it_is() -> 
 def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can_guess() -> None:
     mailbox = FakeMailbox()
 
-    correction = corrector(mailbox).correct(*asked("He came. She left.\n\nThey  stayed"))
+    correction = asyncio.run(corrector(mailbox).correct(*asked("He came. She left.\n\nThey  stayed")))
 
     assert [request.request_id for request in mailbox.requests] == ["id1-1", "id1-2", "id1-3"]
     assert [len(request.prompt_ids) for request in mailbox.requests] == [4, 4, 3]
@@ -104,7 +103,7 @@ def test_the_sentences_of_a_text_are_jobs_of_their_own_under_ids_that_nobody_can
 def test_the_timings_of_a_text_are_the_longest_of_its_sentences() -> None:
     exchange, body = asked("He came. She left. They stayed.")
 
-    corrector(FakeMailbox()).correct(exchange, body)
+    asyncio.run(corrector(FakeMailbox()).correct(exchange, body))
 
     assert exchange.timings == Timings(queue_s=2.1, prefill_s=0.2, decode_s=3.3)
 
@@ -113,7 +112,7 @@ def test_a_text_that_is_refused_never_reaches_the_queue() -> None:
     mailbox = FakeMailbox()
 
     with pytest.raises(InvalidRequest):
-        corrector(mailbox).correct(*asked("He came. " * 65))
+        asyncio.run(corrector(mailbox).correct(*asked("He came. " * 65)))
 
     assert mailbox.requests == []
 
@@ -122,7 +121,7 @@ def test_a_sentence_over_the_limit_never_reaches_the_queue() -> None:
     mailbox = FakeMailbox()
 
     with pytest.raises(SentenceTooLong):
-        corrector(mailbox).correct(*asked("word " * 65))
+        asyncio.run(corrector(mailbox).correct(*asked("word " * 65)))
 
     assert mailbox.requests == []
 
@@ -143,7 +142,7 @@ def test_ready_needs_redis_and_a_live_worker() -> None:
 def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(*asked("He went home", allowed_s=150.0))
+    asyncio.run(corrector(mailbox).correct(*asked("He went home", allowed_s=150.0)))
 
     assert 50 < mailbox.timeouts[0] <= mailbox.deadlines[0] <= 150
 
@@ -151,7 +150,7 @@ def test_an_earlier_deadline_of_the_client_takes_the_place_of_ours() -> None:
 def test_a_client_cannot_wait_longer_than_the_server_lets_it() -> None:
     mailbox = FakeMailbox()
 
-    corrector(mailbox).correct(*asked("He went home", allowed_s=600.0))
+    asyncio.run(corrector(mailbox).correct(*asked("He went home", allowed_s=600.0)))
 
     assert 200 < mailbox.deadlines[0] <= 300
 
@@ -167,14 +166,14 @@ class RefusingMailbox(FakeMailbox):
 
 def test_a_refusal_that_comes_while_waiting_refuses_a_batch_of_one_sentence_as_a_whole() -> None:
     with pytest.raises(QueueFull):
-        correct_batch(corrector(RefusingMailbox()), Exchange("id1"), BatchBody(sentences=["He went home"]))
+        asyncio.run(correct_batch(corrector(RefusingMailbox()), Exchange("id1"), BatchBody(sentences=["He went home"])))
 
 
 def test_a_request_that_was_refused_while_waiting_was_never_accepted() -> None:
     exchange, body = asked("He went home")
 
     with pytest.raises(QueueFull):
-        corrector(RefusingMailbox()).correct(exchange, body)
+        asyncio.run(corrector(RefusingMailbox()).correct(exchange, body))
 
     assert exchange.sent_s > 0.0 == exchange.accepted_s
 
@@ -183,6 +182,6 @@ def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_
     mailbox, (exchange, body) = FakeMailbox(), asked("He went home")
     mailbox.enqueue = AsyncMock()
 
-    corrector(mailbox).correct(exchange, body)
+    asyncio.run(corrector(mailbox).correct(exchange, body))
 
     assert exchange.accepted_s > 0.0

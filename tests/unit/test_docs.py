@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from api.grammar.reasons import Reason
-from api.site import create_site
 from ops.cli import main
 from ops.run.faults import FAULTS
-from scheduler.settings import MODES, Settings
-from tests.fake_corrector import FakeCorrector
+from scheduler.settings import MODES
+from tests.fake_corrector import FakeCorrector, site_of
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -61,7 +60,7 @@ def test_the_reasons_table_equals_the_reasons() -> None:
 
 
 def test_the_table_of_routes_equals_the_routes() -> None:
-    rules = create_site(FakeCorrector(), Settings()).url_map.iter_rules()
+    rules = site_of(FakeCorrector()).url_map.iter_rules()
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
     routes = {f"`{method} {path}`" for path, methods in paths for method in methods}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from flask.testing import FlaskClient
 
@@ -17,7 +19,7 @@ class Maker:
         self.now_s, self.num_made, self.is_broken = 100.0, 0, False
         self.value = Fresh(self.make, 0.25, lambda: self.now_s)
 
-    def make(self) -> int:
+    async def make(self) -> int:
         if self.is_broken:
             raise NotReady("Redis does not answer.", 1.0)
         self.num_made += 1
@@ -26,7 +28,7 @@ class Maker:
     def ask(self, every_s: float, seconds: float) -> list[int]:
         values = []
         for _ in range(round(seconds / every_s)):
-            values.append(self.value.get())
+            values.append(asyncio.run(self.value.get()))
             self.now_s += every_s
         return values
 
@@ -46,22 +48,22 @@ def test_a_thousand_questions_a_second_cost_four_values_and_none_is_old() -> Non
 
 def test_while_no_value_can_be_made_no_older_one_is_shown() -> None:
     maker = Maker()
-    maker.value.get()
+    asyncio.run(maker.value.get())
     maker.is_broken, maker.now_s = True, maker.now_s + 1.0
 
     for _ in range(10):
         with pytest.raises(NotReady):
-            maker.value.get()
+            asyncio.run(maker.value.get())
     maker.is_broken = False
 
-    assert maker.value.get() == maker.num_made
+    assert asyncio.run(maker.value.get()) == maker.num_made
 
 
 def test_the_metrics_ask_the_queue_no_more_often(
     client: FlaskClient, corrector: FakeCorrector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    seen, asked = corrector.observe(), []
-    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or seen)
+    observe, asked = corrector.observe, []
+    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or observe())
 
     statuses = {client.get("/metrics").status_code for _ in range(200)}
 

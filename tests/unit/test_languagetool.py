@@ -183,6 +183,16 @@ def test_a_form_that_is_wrong_is_refused_in_a_line_that_names_the_field(
     assert response.headers["X-Request-ID"] and response.headers["Server-Timing"]
 
 
+def test_documents_over_the_bound_of_a_process_are_refused(
+    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.languagetool.routes.MOST_DOCUMENTS", 0)
+
+    response = check(client, "He goed")
+
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+
+
 def test_a_full_queue_keeps_its_status_and_says_when_to_come_back(client: FlaskClient, mailbox: WentMailbox) -> None:
     mailbox.refusal = QueueFull("full", 2.5)
 

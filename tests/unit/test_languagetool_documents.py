@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 
 import api.languagetool.answer as answer_module
 from api.access.keys import new_key
-from api.http import request_input
+from api.http.incoming import IncomingRequest
 from scheduler.errors import DeadlineExceeded, NotReady, RateLimited, RequestFailed, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Completion
 from scheduler.settings import Settings
@@ -60,7 +60,7 @@ def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None
 
 def test_who_leaves_while_the_limit_of_its_key_is_waited_for_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     mailbox = LimitedMailbox(1, retry_after_s=20.0)
-    monkeypatch.setattr(request_input, "when_left", lambda _: lambda call: call and mailbox.batches and call())
+    monkeypatch.setattr(IncomingRequest, "when_left", lambda _, call: call and mailbox.batches and call())
 
     response = check(client_of_mailbox(mailbox), "He goed home. " * 150)
 

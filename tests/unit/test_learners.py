@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from api.kept.requests import KeptRequests
 from api.learners.routes import document_of
 from api.service.exchange import Exchange
 from scheduler.settings import Settings
-from tests.fake_corrector import WAYS, FakeCorrector, assert_problem, client_of
+from tests.fake_corrector import FakeCorrector, assert_problem, client_of
 from worker.queue.learners import MOST_VERBS, Answered, InMemoryLearners
 
 
@@ -26,9 +27,9 @@ def corrector() -> FakeCorrector:
     return FakeCorrector()
 
 
-@pytest.fixture(params=WAYS)
-def client(request: pytest.FixtureRequest, corrector: FakeCorrector) -> FlaskClient:
-    return client_of(corrector, request.param)
+@pytest.fixture
+def client(corrector: FakeCorrector) -> FlaskClient:
+    return client_of(corrector)
 
 
 def correct(
@@ -120,7 +121,7 @@ def test_reasons_and_verbs_come_by_how_often() -> None:
     mistakes = [("habit", "go"), ("habit", "see"), ("past_tense", "take"), ("habit", "see"), ("past_tense", "")]
     learners.note(answered("a", "id", *mistakes))
 
-    found = document_of("a", learners.find("a"))["reasons"]
+    found = document_of("a", asyncio.run(learners.find("a")))["reasons"]
     assert [(one["reason"], one["count"], one["verbs"]) for one in found] == [
         ("habit", 3, ["see", "go"]), ("past_tense", 2, ["take"]),
     ]  # fmt: skip
@@ -132,7 +133,7 @@ def test_the_verbs_of_a_learner_are_bounded() -> None:
     for number in range(MOST_VERBS + 50):
         learners.note(answered("a", f"id-{number}", ("habit", f"verb{number}")))
 
-    found = learners.find("a")
+    found = asyncio.run(learners.find("a"))
     assert len([name for name in found if name.startswith("v:")]) == MOST_VERBS
     assert found["n:habit"] == str(MOST_VERBS + 50)
 
@@ -142,7 +143,8 @@ def test_learners_of_a_process_are_bounded() -> None:
     for number in range(10_001):
         learners.note(answered(f"learner-{number}", f"id-{number}"))
 
-    assert learners.find("learner-0") == {} and learners.find("learner-10000")["corrections"] == "1"
+    first, last = (asyncio.run(learners.find(name)) for name in ("learner-0", "learner-10000"))
+    assert first == {} and last["corrections"] == "1"
 
 
 @pytest.mark.parametrize("way", ["POST", "GET"])
@@ -152,7 +154,7 @@ def test_a_learner_is_held_by_who_asks(
     one, other, path = two_keys
     noted: list[str] = []
 
-    def found(_: KeptRequests, request_id: str, exchange: Exchange) -> Correction:
+    async def found(_: KeptRequests, request_id: str, exchange: Exchange) -> Correction:
         exchange.learner = "x"
         return Correction("He went home", (), "", 0)
 

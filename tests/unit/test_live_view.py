@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
@@ -17,7 +19,12 @@ from scheduler.settings import Settings
 from tests.fake_corrector import FakeCorrector, client_of
 from worker.queue.redis_observer import RedisObserver
 
-SETTINGS = Settings()
+SETTINGS = Settings(mode="sync")
+
+
+def next_of(stream: AsyncGenerator[bytes]) -> bytes:
+    """Its next part; empty at its end."""
+    return asyncio.run(anext(stream, b""))
 
 
 def test_figures_are_of_the_time_between_two_looks() -> None:
@@ -46,62 +53,61 @@ def test_a_system_without_workers_shows_the_alert() -> None:
 
 
 def test_so_many_may_watch_and_no_more() -> None:
-    hub = Hub(services_of(FakeCorrector(), Settings()))
+    hub = Hub(services_of(FakeCorrector(), SETTINGS))
     streams = [hub.watch(lambda: False) for _ in range(MOST_VIEWERS)]
     with pytest.raises(RateLimited):
         hub.watch(lambda: False)
 
-    next(streams[0])
-    streams[0].close()
+    next_of(streams[0])
+    asyncio.run(streams[0].aclose())
 
     hub.watch(lambda: False)
 
 
 def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> None:
-    hub = Hub(services_of(FakeCorrector(), Settings()))
+    hub = Hub(services_of(FakeCorrector(), SETTINGS))
     streams = [hub.watch(lambda: False, "greedy") for _ in range(MOST_VIEWERS)]
-    next(streams[0])
+    next_of(streams[0])
 
     other = hub.watch(lambda: False, "other")
 
-    assert next(other) == b"retry: 1000\n\n"
-    assert not [part for part in streams[0] if part.startswith(b":")]  # its stream has ended
+    assert next_of(other) == b"retry: 1000\n\n"
+    assert next_of(streams[0]) == b""  # its stream has ended
     with pytest.raises(RateLimited):
         hub.watch(lambda: False, "greedy")
 
 
 def test_all_viewers_share_the_figures_of_a_second(corrector: FakeCorrector, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, asked = corrector.observe(), []
-    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or seen)
-    hub = Hub(replace(services_of(corrector, Settings()), clock=lambda: 1.0))
+    observe, asked = corrector.observe, []
+    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or observe())
+    hub = Hub(replace(services_of(corrector, SETTINGS), clock=lambda: 1.0))
 
     for _ in range(3):
         stream = hub.watch(lambda: False)
-        assert next(stream) and b"event: figures" in next(stream)
-        stream.close()
+        assert next_of(stream) and b"event: figures" in next_of(stream)
+        asyncio.run(stream.aclose())
 
     assert len(asked) == 1
 
 
 def test_a_redis_that_does_not_answer_is_a_problem_and_no_end(corrector: FakeCorrector) -> None:
     corrector.error = NotReady("Redis does not answer.", 1.0)
-    stream = Hub(services_of(corrector, Settings())).watch(lambda: False)
+    stream = Hub(services_of(corrector, SETTINGS)).watch(lambda: False)
 
-    next(stream)
-    assert next(stream) == b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'
+    next_of(stream)
+    assert next_of(stream) == b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'
     corrector.error = None
-    assert b"event: figures" in next(stream)
-    stream.close()
+    assert b"event: figures" in next_of(stream)
 
 
 def test_a_viewer_gets_figures_and_an_end() -> None:
-    hub, is_over = Hub(services_of(FakeCorrector(), Settings())), []
+    hub, is_over = Hub(services_of(FakeCorrector(), SETTINGS)), []
     stream = hub.watch(lambda: bool(is_over))
 
-    assert next(stream) == b"retry: 1000\n\n"
-    assert next(part for part in stream if part.startswith(b"event: figures\ndata: {"))
+    assert next_of(stream) == b"retry: 1000\n\n"
+    assert next_of(stream).startswith(b"event: figures\ndata: {")
     is_over.append(True)
-    assert list(stream) == []
+    assert next_of(stream) == b""
 
 
 def test_who_asks_for_the_head_of_the_events_gets_no_stream() -> None:
@@ -124,14 +130,14 @@ class Stream(RedisObserver):
         super().__init__(self.ask)
         self.entries: list[tuple[bytes, list[bytes]]] = []
 
-    def observe(self) -> Observed:
+    async def observe(self) -> Observed:
         return Observed(now=Moment(at_s=1.0))
 
     def tell(self, number: int, worker: str = "w") -> None:
         news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
         self.entries.append((f"{number}-0".encode(), [b"news", json.dumps(news).encode()]))
 
-    def ask(self, command: tuple[object, ...]) -> object:
+    async def ask(self, command: tuple[object, ...]) -> object:
         if command[0] == "XREVRANGE":
             return self.entries[:-2:-1]
         if command[0] != "XRANGE":
@@ -145,20 +151,19 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
     for number in range(1, 200):
         stream.tell(number)
 
-    none, place = stream.news("")
+    none, place = asyncio.run(stream.news(""))
     stream.tell(200)
-    (news,), _ = stream.news(place)
+    (news,), _ = asyncio.run(stream.news(place))
 
     assert none == [] and json.loads(news)["at_ms"] == 200
 
 
 def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look() -> None:
     stream = Stream()
-    viewer = Hub(replace(services_of(FakeCorrector(), Settings()), observer=stream)).watch(lambda: False)
-    next(viewer)
-    next(viewer)
+    viewer = Hub(replace(services_of(FakeCorrector(), SETTINGS), observer=stream)).watch(lambda: False)
+    next_of(viewer)
+    next_of(viewer)
     for number in range(1, 201):
         stream.tell(number)
 
-    assert next(viewer).count(b"event: batch\ndata: {") == 200
-    viewer.close()
+    assert next_of(viewer).count(b"event: batch\ndata: {") == 200

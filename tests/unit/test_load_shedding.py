@@ -6,19 +6,18 @@ import asyncio
 import json
 import re
 import threading
-from io import BytesIO
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
 
-from api.http import handler, threads
+from api.http import handler
 from api.http.handler import RequestHandler
 from api.http.incoming import IncomingRequest
-from api.http.threads import FlaskThreads
 from api.server import serving
+from api.service.threads import PAGES, SHORT, in_thread
 from api.telemetry.line_writer import STDERR
 from scheduler.errors import QueueFull
 from scheduler.settings import Settings
@@ -142,46 +141,24 @@ def test_refusals_over_the_rate_of_a_process_wait_and_none_is_lost(
     assert asked == [str(number) for number in range(10)]
 
 
-def test_what_waits_takes_no_thread_of_what_does_not_and_is_refused_where_none_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(threads, "NUM_WAITING", 2)
-    are_waiting, is_over = threading.Semaphore(0), threading.Event()
-
-    def site(environ: dict[str, Any], start_response: Any) -> list[bytes]:
-        if environ["REQUEST_METHOD"] == "POST":
-            are_waiting.release()
-            is_over.wait()
-        start_response("200 OK", [])
-        return []
-
-    async def ask_all() -> None:
-        flask = FlaskThreads(site)
-        waiting = [asyncio.create_task(_status(flask, "POST")) for _ in range(2)]
-        for _ in waiting:
-            await asyncio.to_thread(are_waiting.acquire)
-        with pytest.raises(QueueFull):
-            await _status(flask, "POST")
-        assert await asyncio.gather(*[_status(flask, "GET") for _ in range(40)]) == [200] * 40
+def test_a_page_waits_for_no_long_text() -> None:
+    async def ask() -> int:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        is_over = threading.Event()
+        text = asyncio.create_task(in_thread(is_over.wait))
+        page = await in_thread(lambda: 7, pool=PAGES)
         is_over.set()
-        assert await asyncio.gather(*waiting) == [200, 200]
-        assert await _status(flask, "POST") == 200
+        await text
+        return page
 
-    asyncio.run(ask_all())
-
-
-async def _status(flask: FlaskThreads, method: str) -> int:
-    link = Mock(is_lost=False)
-    pool = flask.waiting if method == "POST" else flask.others
-    await flask.answer(IncomingRequest(link, {"REQUEST_METHOD": method}), BytesIO(), pool)
-    return link.write.call_count and int(link.start.call_args.args[1].status)
+    assert asyncio.run(ask()) == 7
 
 
 def test_where_no_thread_can_be_started_the_answer_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    client = client_of(FakeCorrector())
-    monkeypatch.setattr(threading.Thread, "start", Mock(side_effect=RuntimeError("can't start new thread")))
+    client, long = client_of(FakeCorrector()), "He goed home. " * (1 + SHORT // 14)
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", Mock(side_effect=RuntimeError("can't start new thread")))
 
-    for response in (client.get("/docs"), client.post("/correct/batch", json={"sentences": ["a"]})):
+    for response in (client.get("/docs"), client.post("/correct/batch", json={"sentences": [long]})):
         assert_problem(response, 503, QueueFull.slug)
         assert response.headers["Retry-After"] == "1"
 

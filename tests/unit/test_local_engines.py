@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import TypeVar
 from unittest.mock import patch
 
 import pytest
@@ -33,6 +34,7 @@ from worker.model.forward import MiniGPT
 from worker.queue.protocol import ReplyMode, Submission
 
 LONG_S = patient(60)
+T = TypeVar("T")
 
 
 def an_engine() -> Engine:
@@ -68,16 +70,23 @@ def local(engine: Engine) -> LocalEngines:
     return begun(LocalEngines([engine], max_waiting=2))
 
 
+def call(local: LocalEngines, what: Awaitable[T]) -> T:
+    async def run() -> T:
+        return await what
+
+    return asyncio.run_coroutine_threadsafe(run(), local._loop).result()
+
+
 def submit(local: LocalEngines, *requests: CorrectionRequest, **about: object) -> Submission:
     wanted = a_bare_submission(requests)
     for name, value in about.items():
         setattr(wanted, name, value)
-    local.call(local.enqueue(wanted))
+    call(local, local.enqueue(wanted))
     return waiting(wanted, LONG_S)
 
 
 def wait(local: LocalEngines, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
-    return local.call(local.wait(wanted, job_ids))
+    return call(local, local.wait(wanted, job_ids))
 
 
 def correct(local: LocalEngines, *names: str) -> list[Completion]:
@@ -114,7 +123,7 @@ def served_by(engine: Engine) -> Iterator[list[str]]:
 
 
 def num_waiting(local: LocalEngines) -> int:
-    return local.observe().num_waiting
+    return call(local, local.observe()).num_waiting
 
 
 def assert_balanced(seen: Observed, **counts: int) -> None:
@@ -134,12 +143,12 @@ def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: Lo
 
 
 def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
-    states = local.states(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
+    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
 
-    first, between, last = next(states), correct(local, "c"), next(states)
+    first, between, last = call(local, anext(states)), correct(local, "c"), call(local, anext(states))
 
     assert [each and each.request_id for each in (*first, *between, *last)] == ["a", (), "c", "a", "bb"]
-    assert next(states, None) is None
+    assert call(local, anext(states, None)) is None
 
 
 @pytest.mark.parametrize("about", [{"manner": ReplyMode.ASYNC}, {"key": "a digest"}])
@@ -147,7 +156,7 @@ def test_what_would_be_kept_for_later_needs_a_queue(local: LocalEngines, about: 
     with pytest.raises(NeedsAQueue, match="MINISERVE_MODE"):
         submit(local, request("a"), **about)
     with pytest.raises(NeedsAQueue):
-        local.find("a")
+        call(local, local.find("a"))
 
 
 @pytest.mark.parametrize(("limits", "what"), [("0.005 0", "requests"), ("0 0.05", "tokens")])
@@ -161,7 +170,7 @@ def test_a_key_that_has_used_its_limit_is_refused_and_others_are_not(
         submit(local, request("a"), client="1", limits=limits)
 
     submit(local, request("a"), client="3")
-    assert local.observe().counts["refused_share"] == 1
+    assert call(local, local.observe()).counts["refused_share"] == 1
 
 
 def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: LocalEngines, engine: Engine) -> None:
@@ -173,7 +182,7 @@ def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: Lo
             eventually(lambda number=number: num_waiting(local) == number)
         with pytest.raises(QueueFull) as refusal:
             submit(local, request("a"), request("b"))
-        seen = local.observe()
+        seen = call(local, local.observe())
         may_go_on.set()
         for thread in threads:
             thread.result(LONG_S)
@@ -181,7 +190,7 @@ def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: Lo
     assert refusal.value.retry_after_s >= 1
     assert (seen.num_running, seen.num_waiting, seen.reserved_tokens) == (1, 2, 3 * request("x").reserved_tokens)
     assert served == ["first", "second", "third"]
-    assert_balanced(local.observe(), done=3, refused_full=1, refused_sentences=2)
+    assert_balanced(call(local, local.observe()), done=3, refused_full=1, refused_sentences=2)
 
 
 def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines, engine: Engine) -> None:
@@ -197,7 +206,7 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
 
     assert len(correct(local, "next")) == 1
     assert "late" not in served and engine.observations.sums.requests == 2
-    assert_balanced(local.observe(), done=2, expired=1, cancelled=1)
+    assert_balanced(call(local, local.observe()), done=2, expired=1, cancelled=1)
 
 
 def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(local: LocalEngines, engine: Engine) -> None:
@@ -225,7 +234,7 @@ def test_what_the_model_cannot_run_fails_alone(local: LocalEngines, engine: Engi
         correct(local, "a")
 
     assert len(correct(local, "next")) == 1
-    assert_balanced(local.observe(), done=1, failed=2)
+    assert_balanced(call(local, local.observe()), done=1, failed=2)
 
 
 def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: LocalEngines, engine: Engine) -> None:
@@ -250,7 +259,7 @@ def test_several_engines_run_side_by_side_and_are_counted_as_one_system() -> Non
         first.set(), second.set()
         outputs = sum(len(each.output_ids) for thread in threads for each in thread.result(LONG_S))
 
-    seen = local.observe()
+    seen = call(local, local.observe())
     assert seen.totals["generation_tokens"] == seen.totals["iteration:outputs"] == outputs
     assert [(worker.max_slots, worker.kv_budget_tokens) for worker in seen.workers] == [(1, 160)] * 2
     assert local.status().live_workers == 2 and seen.num_api_replicas == 1

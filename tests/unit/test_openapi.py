@@ -13,10 +13,10 @@ from flask.testing import FlaskClient
 from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
-from api.access.gate import OPEN_ROUTES
 from api.access.keys import new_key
 from api.grammar.correction import NoteCode
 from api.grammar.reasons import Reason
+from api.http.handler import OPEN_ROUTES
 from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.languagetool.form import AUTO, LANGUAGES, NAMES, CheckForm
 from api.openapi.routes import description

@@ -11,7 +11,7 @@ import pytest
 
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
-from tests.fake_corrector import WAYS, FakeCorrector, client_of
+from tests.fake_corrector import FakeCorrector, client_of
 from worker.queue.protocol import MailboxStatus
 
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
@@ -19,12 +19,6 @@ READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
 
 class Over(BaseException):
     """Ends a watch that goes on for ever."""
-
-
-def watched(ask: Callable[[], MailboxStatus]) -> Readiness:
-    subject = Readiness(ask)
-    subject.begin(ask, lambda: False)
-    return subject
 
 
 def readiness(*heard: MailboxStatus) -> Readiness:
@@ -36,9 +30,9 @@ def readiness(*heard: MailboxStatus) -> Readiness:
             return status
         raise Over
 
-    subject = watched(ask)
+    subject = Readiness()
     with pytest.raises(Over):
-        subject.watch()
+        subject.watch(ask)
     return subject
 
 
@@ -112,9 +106,9 @@ def test_a_question_that_fails_by_a_fault_is_asked_again():
             return answer
         raise Over
 
-    subject = watched(ask)
+    subject = Readiness()
     with pytest.raises(Over):
-        subject.watch()
+        subject.watch(ask)
 
     assert subject.check() == READY
 
@@ -128,8 +122,8 @@ def test_a_hung_redis_delays_no_answer_and_is_asked_once():
         released.wait()  # whoever waited for it would wait for ever
         raise Over
 
-    subject = watched(hang)
-    watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch))
+    subject = Readiness()
+    watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch, hang))
     watch.start()
     for _ in range(3):
         with pytest.raises(NotReady):
@@ -172,11 +166,10 @@ def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
         subject.check()
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch, way: str):
+def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch):
     corrector = FakeCorrector()
     monkeypatch.setattr(corrector, "status", lambda: READY)
-    client = client_of(corrector, way)
+    client = client_of(corrector)
 
     asked = client.get("/readyz").get_json()
     client.application.readiness = known = readiness(READY)

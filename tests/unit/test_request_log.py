@@ -9,14 +9,13 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.service.exchange import Exchange
-from api.site import create_site
 from api.telemetry import recorder
 from api.telemetry.line_writer import Line
 from api.telemetry.recorder import RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector
+from tests.fake_corrector import FakeCorrector, client_around, site_of
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
@@ -82,9 +81,9 @@ def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
 
 
 def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
-    app, out = create_site(corrector, settings), Out()
+    app, out = site_of(corrector, settings), Out()
     app.services.recorder.log = RequestLog(settings, out.put)
-    return app.test_client(), out.texts
+    return client_around(app), out.texts
 
 
 def test_every_request_has_one_line_and_none_has_its_text() -> None:
@@ -107,10 +106,10 @@ def test_every_request_has_one_line_and_none_has_its_text() -> None:
 
 def test_what_waits_to_be_logged_holds_neither_the_answer_nor_the_connection_of_its_client() -> None:
     corrector, lines = FakeCorrector(), []
-    app = create_site(corrector, Settings())
+    app = site_of(corrector)
     app.services.recorder.log = RequestLog(Settings(), lines.append)
 
-    app.test_client().post("/correct", json={"sentence": "He goed"})
+    client_around(app).post("/correct", json={"sentence": "He goed"})
 
     assert len(lines) == 1
     assert not any(isinstance(part, Exchange) for part in lines[0].args)

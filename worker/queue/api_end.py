@@ -22,8 +22,6 @@ from worker.queue.api_mailbox import HEARTBEAT_S, ApiMailbox, State, completion_
 from worker.queue.connection import Command, Where, refusal_of, script
 from worker.queue.line import ResponseError
 from worker.queue.protocol import (
-    READY_WITHIN_S,
-    CancelResult,
     MailboxDown,
     MailboxLimits,
     MailboxStatus,
@@ -35,7 +33,6 @@ from worker.queue.waiters import Waiters
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
 _UNREACHABLE = "Redis does not answer; try again shortly."
-STATUS_PATIENCE_S = 0.5
 _MOST_LOOK_UPS = 256  # in one command
 _MOST_ASKING = 2  # queues: what is refused for its client's share takes no place from others
 
@@ -68,20 +65,8 @@ class RedisApiMailbox(ApiMailbox):
             return admission.too_many_asking(self._limits.max_requests)
         return self._refusals.refusal(client)
 
-    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
-        # Without a channel the jobs end for everybody.
-        ended = self.ask(script("cancel", "", FinishReason.CANCELLED.value, *request_ids)) if request_ids else []
-        return [CancelResult(each.decode()) for each in ended]
-
-    def status(self) -> MailboxStatus:
-        try:
-            reply, _ = self.call(self._sender.ask(script("status", READY_WITHIN_S), STATUS_PATIENCE_S))
-        except MailboxDown as error:
-            return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
-        return self.check_hearing(replies.status_of(reply))
-
-    def ask(self, command: Command) -> Any:
-        return self.call(self._ask(command))[0]
+    async def ask(self, command: Command) -> Any:
+        return (await self._ask(command))[0]
 
     async def _ask(self, what: Command | Submission, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
         """Ask as the sender's `ask` does. Raises NotReady."""

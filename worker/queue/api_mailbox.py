@@ -1,4 +1,4 @@
-"""The API's end of the queue, as the rest of the API knows it. It lives in the event loop; threads go through `call`.
+"""The API's end of the queue, as the rest of the API knows it. It lives in the event loop.
 
 `RedisApiMailbox` is the one over a queue. `worker.local.LocalEngines` takes its place in the modes without one.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from functools import partial
 from math import inf
@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RateLimited, RequestFailed, ServingError
 from scheduler.messages import Completion, FinishReason
 from worker.queue import admission
-from worker.queue.protocol import CancelResult, MailboxStatus, Outcome, Submission
+from worker.queue.protocol import MailboxStatus, Outcome, Submission
 
 HEARTBEAT_S = 2.0  # between comments of an event stream without events
 FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
@@ -26,10 +26,7 @@ T = TypeVar("T")
 
 
 class ApiMailbox(ABC):
-    """Queues the jobs of requests and waits for their answers. Methods without `async` may be called by any thread."""
-
-    # Sends a command to Redis and returns the reply, for a thread; raises NotReady. None in the modes without a queue.
-    ask: Callable[[tuple[Any, ...]], Any] | None = None
+    """Queues the jobs of requests and waits for their answers."""
 
     def __init__(self) -> None:
         self._waits: dict[asyncio.Future[Any], Submission] = {}
@@ -40,25 +37,21 @@ class ApiMailbox(ABC):
         """Work in the event loop that runs. Called once, from it, before anything else."""
         self._loop = asyncio.get_running_loop()
 
-    def call(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        """Run it in the event loop and wait for its result. Only for threads: the loop would wait for itself."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+    @abstractmethod
+    async def ask(self, command: tuple[Any, ...]) -> Any:
+        """The reply of Redis. Raises NotReady; NeedsAQueue in the modes without one."""
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
+    def status(self) -> MailboxStatus:
+        """In the modes without a queue; else a StatusClient asks Redis."""
+        raise NotImplementedError
+
     def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
         """`status`, with a refusal if this process cannot hear answers: each request would get 503."""
         return status
-
-    @abstractmethod
-    def status(self) -> MailboxStatus:
-        """One cheap round trip; never raises."""
-
-    @abstractmethod
-    def cancel_all(self, request_ids: Sequence[str]) -> list[CancelResult]:
-        """End the jobs for all who wait for them. Raises NotReady."""
 
     @abstractmethod
     async def enqueue(self, wanted: Submission) -> None:
@@ -84,15 +77,6 @@ class ApiMailbox(ABC):
         Waits and raises as `wait`. Output ids are seen only of a request that was enqueued to be followed.
         """
 
-    def states(self, wanted: Submission) -> Generator[Sequence[State]]:
-        """`follow`, for a thread. The caller closes it."""
-        following = self.follow(wanted)
-        try:
-            while (states := self.call(_next(following))) is not None:
-                yield states
-        finally:
-            self.call(following.aclose())
-
     async def pause(self, wanted: Submission, most_s: float, news: asyncio.Future[None] | None = None) -> None:
         """Wait for so long, or for the news. Raises DeadlineExceeded; Cancelled where the client has left."""
         with suppress(TimeoutError):
@@ -102,11 +86,11 @@ class ApiMailbox(ABC):
 
     @abstractmethod
     def abandon(self, wanted: Submission) -> None:
-        """Cancel those of its jobs that nobody else waits for, here or in another API process. From the event loop."""
+        """Cancel those of its jobs that nobody else waits for, here or in another API process."""
 
     @abstractmethod
     def close(self) -> None:
-        """Stop; all who still wait get ShuttingDown. From the event loop; does not need Redis."""
+        """Stop; all who still wait get ShuttingDown. Does not need Redis."""
 
     async def _until(self, news: asyncio.Future[T], wanted: Submission) -> T:
         """Raises DeadlineExceeded; Cancelled where the client leaves first."""
@@ -136,10 +120,6 @@ class ApiMailbox(ABC):
                 wake(news, _late(wanted))
         if left := [wanted.until_s for wanted in self._waits.values() if wanted.until_s > now]:
             self._look_at(min(left))
-
-
-async def _next(following: AsyncGenerator[Sequence[State]]) -> Sequence[State] | None:
-    return await anext(following, None)
 
 
 def wake(news: asyncio.Future[Any], error: ServingError | None = None) -> None:

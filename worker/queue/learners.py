@@ -11,10 +11,9 @@ import logging
 import os
 import secrets
 import socket
-import threading
 import time
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
@@ -45,22 +44,22 @@ class Answered:
 
 
 class Learners(Protocol):
-    """Any thread may use it."""
+    """Used in an event loop."""
 
     def note(self, answered: Answered) -> None:
         """Count it soon. Never waits, never raises."""
 
-    def find(self, learner: str) -> Mapping[str, str]:
+    async def find(self, learner: str) -> Mapping[str, str]:
         """The fields of LEARN's hash; empty for one that is not known. Raises NotReady."""
 
-    def forget(self, learner: str) -> None:
+    async def forget(self, learner: str) -> None:
         """Raises NotReady."""
 
 
 class RedisLearners:
     """Keeps the protocol; `command` and `note_reply` are for the one thread that reports."""
 
-    def __init__(self, ask: Callable[[Command], Any], max_memory_bytes: int) -> None:
+    def __init__(self, ask: Callable[[Command], Awaitable[Any]], max_memory_bytes: int) -> None:
         self._ask = ask
         self._max_memory_bytes = max_memory_bytes
         self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
@@ -94,12 +93,12 @@ class RedisLearners:
             self._sent = None
             self._number += 1
 
-    def find(self, learner: str) -> Mapping[str, str]:
-        words = [word.decode(errors="replace") for word in self._ask(script("learner", learner))]
+    async def find(self, learner: str) -> Mapping[str, str]:
+        words = [word.decode(errors="replace") for word in await self._ask(script("learner", learner))]
         return dict(zip(words[::2], words[1::2], strict=True))
 
-    def forget(self, learner: str) -> None:
-        self._ask(script("forget", learner, _FORGETS_S))
+    async def forget(self, learner: str) -> None:
+        await self._ask(script("forget", learner, _FORGETS_S))
 
 
 class InMemoryLearners:
@@ -107,29 +106,25 @@ class InMemoryLearners:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
-        self._lock = threading.Lock()
         self._known: OrderedDict[str, Counter[str]] = OrderedDict()  # the one unseen for longest first
 
     def note(self, answered: Answered) -> None:
-        with self._lock:
-            now = int(self._clock())
-            fields = self._known.setdefault(answered.learner, Counter(since=now))
-            fields["corrections"] += answered.num_texts
-            for reason, verb in answered.mistakes:
-                fields[f"n:{reason}"] += 1
-                fields[f"at:{reason}"] = now
-                field = f"v:{reason}:{verb}"
-                if verb and (field in fields or fields["verbs"] < MOST_VERBS):
-                    fields["verbs"] += field not in fields
-                    fields[field] += 1
-            self._known.move_to_end(answered.learner)
-            if len(self._known) > _MOST_IN_PROCESS:
-                self._known.popitem(last=False)
+        now = int(self._clock())
+        fields = self._known.setdefault(answered.learner, Counter(since=now))
+        fields["corrections"] += answered.num_texts
+        for reason, verb in answered.mistakes:
+            fields[f"n:{reason}"] += 1
+            fields[f"at:{reason}"] = now
+            field = f"v:{reason}:{verb}"
+            if verb and (field in fields or fields["verbs"] < MOST_VERBS):
+                fields["verbs"] += field not in fields
+                fields[field] += 1
+        self._known.move_to_end(answered.learner)
+        if len(self._known) > _MOST_IN_PROCESS:
+            self._known.popitem(last=False)
 
-    def find(self, learner: str) -> Mapping[str, str]:
-        with self._lock:
-            return {name: str(value) for name, value in self._known.get(learner, Counter()).items()}
+    async def find(self, learner: str) -> Mapping[str, str]:
+        return {name: str(value) for name, value in self._known.get(learner, Counter()).items()}
 
-    def forget(self, learner: str) -> None:
-        with self._lock:
-            self._known.pop(learner, None)
+    async def forget(self, learner: str) -> None:
+        self._known.pop(learner, None)

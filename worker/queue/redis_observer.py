@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import lru_cache
 from math import isfinite
@@ -42,40 +42,42 @@ class Found(NamedTuple):
 
 
 class RedisObserver:
-    """`ask` sends a command to Redis and returns its reply, or raises NotReady. Any thread may look, if it may ask."""
+    """`ask` sends a command to Redis and returns its reply, or raises NotReady."""
 
-    def __init__(self, ask: Callable[[Command], Any]) -> None:
+    def __init__(self, ask: Callable[[Command], Awaitable[Any]]) -> None:
         self._ask = ask
 
-    def observe(self) -> Observed:
+    async def observe(self) -> Observed:
         """Everything that metrics are made of, at one moment."""
-        return observed_of(self._ask(script("observe", READY_WITHIN_S)))
+        return observed_of(await self._ask(script("observe", READY_WITHIN_S)))
 
-    def find(self, request_id: str) -> Found | None:
+    async def find(self, request_id: str) -> Found | None:
         """A recorded request; None for one that is not known, or not any more."""
-        return _found_of(self._ask(script("find", request_id))) if is_request_id(request_id) else None
+        return _found_of(await self._ask(script("find", request_id))) if is_request_id(request_id) else None
 
-    def is_first(self, request_id: str) -> bool:
+    async def is_first(self, request_id: str) -> bool:
         """Whether this asks for the answers of a recorded request that nobody waits for, and did never before."""
-        return bool(self._ask(script("first", request_id)))
+        return bool(await self._ask(script("first", request_id)))
 
-    def news(self, since: str) -> tuple[list[str], str]:
+    async def news(self, since: str) -> tuple[list[str], str]:
         """What workers did after a place, as JSON, and the next place; '' is now. They report while somebody asks."""
-        self._ask(WATCH)
+        await self._ask(WATCH)
         if not since:  # what others watched before is no news
-            newest = self._ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
+            newest = await self._ask(("XREVRANGE", LIVE, "+", "-", "COUNT", 1))
             return [], newest[0][0].decode() if newest else "0-0"
-        entries = self._ask(("XRANGE", LIVE, f"({since}", "+", "COUNT", _MOST_NEWS))
+        entries = await self._ask(("XRANGE", LIVE, f"({since}", "+", "COUNT", _MOST_NEWS))
         news = [fields[1].decode(errors="replace") for _, fields in entries]
         return news, entries[-1][0].decode() if entries else since
 
 
-class SystemReader(RedisObserver):
+class SystemReader:
     """Reads the system for processes that only watch, over its own connection, from one thread. Raises MailboxDown."""
 
     def __init__(self, where: Where) -> None:
         self._connection = RedisConnection(where)
-        super().__init__(self._connection.ask_one)
+
+    def observe(self) -> Observed:
+        return observed_of(self._connection.ask_one(script("observe", READY_WITHIN_S)))
 
     def close(self) -> None:
         self._connection.close()
