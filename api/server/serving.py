@@ -7,6 +7,7 @@ Requests that still wait when the grace is over get 503.
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import os
@@ -67,6 +68,7 @@ class Serving:
         self._readiness = api.readiness
         self._readiness.is_full = lambda: self._places.is_full
         self._connecting: set[asyncio.Task[None]] = set()
+        self._full: list[Any] = []  # listeners that wait for a free file until the next tick
         self._stopping: asyncio.Task[None] | None = None
         self._is_reachable = True
 
@@ -87,7 +89,7 @@ class Serving:
         self._tick(self._loop.time())
         for listener in listeners:
             listener.setblocking(False)
-            self._loop.add_reader(listener.fileno(), self._accept, listener)
+            self._listen(listener)
         settings = self._api.services.settings
         logger.info("api is listening", extra={"host": settings.host, "port": settings.port, "pid": os.getpid()})
         while self._stopping is None or not self._stopping.done():
@@ -117,16 +119,24 @@ class Serving:
         self._readiness.last_iteration_s = time.monotonic()
         self._api.services.recorder.note_tick(max(0.0, now - due_s))
         self._notify()
+        while self._full:
+            self._listen(self._full.pop())
         looks = (each.look(now, self._places.are_scarce) for each in list(self._shared.open))
         for _ in islice(filter(None, looks), _CLOSED_AT_ONCE):
             pass
+
+    def _listen(self, listener: Any) -> None:
+        self._loop.add_reader(listener.fileno(), self._accept, listener)
 
     def _accept(self, listener: Any, most: int = _MOST_ACCEPTED) -> None:
         """uvloop itself accepts one in each iteration: in an overload a new client would wait for seconds."""
         for _ in range(most):
             try:
                 connection, address = listener.accept()
-            except OSError:  # BlockingIOError: there is no other
+            except OSError as error:  # BlockingIOError: there is no other
+                if error.errno in (errno.EMFILE, errno.ENFILE):  # the loop would ask again at once, and for ever
+                    self._loop.remove_reader(listener.fileno())
+                    self._full.append(listener)
                 return
             connection.setblocking(False)
             try:
@@ -187,6 +197,7 @@ class Serving:
             self._loop.remove_reader(listener.fileno())
             self._accept(listener, _BACKLOG)  # closing the port would reset connections that wait for it
             listener.close()
+        self._full.clear()
         self._api.services.queue.close()
         await self._wait_while(lambda: self._handler.num_in_flight, LAST_ANSWERS_S)
         if self._status is not None:
