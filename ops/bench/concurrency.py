@@ -6,6 +6,7 @@ fuller batch costs an iteration little more, so p50 stays nearly flat until the 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
@@ -35,7 +36,7 @@ def measure(plan: Plan) -> list[Row]:
     return rows
 
 
-def _with_clients(rows: object, clients: object) -> list[Row]:
+def _with_clients(rows: Iterable[Row], clients: Iterable[int]) -> list[Row]:
     return [{"clients": number, **row} for number, row in zip(clients, rows, strict=True)]
 
 

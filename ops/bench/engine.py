@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
@@ -91,7 +92,8 @@ class _Run:
         """Run them all, as fast as the engine takes them."""
         config, arriving = self._engine.model.config, iter(requests)
         lengths = {request.request_id: len(request.prompt_ids) for request in requests}
-        times, self.num_counted, self.num_flop, done = [], 0, 0, [None] * 2 * self._num_slots
+        done: list[Any] = [None] * 2 * self._num_slots  # so many places are free
+        times, self.num_counted, self.num_flop = [], 0, 0
         while self._engine.policy.has_work or done:
             started = time.thread_time()
             for _, request in zip(done, arriving, strict=False):

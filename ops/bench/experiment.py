@@ -49,7 +49,7 @@ class Load:
     rate_per_s: float | None = None
 
     def arrivals(self, seed: int) -> Arrivals:
-        return arrivals_of(self.concurrency, self.rate_per_s, seed)
+        return arrivals_of(self.concurrency or _WARM_UP_CLIENTS, self.rate_per_s, seed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def figure(path: Path, title: str, *, width: float = 7.5, height: float = 4.4) -
     plt.close(drawing)
 
 
-def draw_cdf(axes: Axes, rows: list[Mapping[str, float]], label: str, colour: str) -> None:
+def draw_cdf(axes: Axes, rows: Sequence[Mapping[str, float]], label: str, colour: str) -> None:
     """The share of answers that came within a time; quantiles are the medians of the runs'."""
     quantiles = np.median([[row[name] for name in QUANTILES] for row in rows], axis=0)
     axes.plot(quantiles, np.arange(101), color=colour, label=label)

@@ -17,7 +17,7 @@ _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_b
 
 def static_case(max_batch: int, max_wait_ms: float) -> Case:
     options = ("--mode", "static", "--max-batch", str(max_batch), "--max-wait-ms", f"{max_wait_ms:g}")
-    columns = {"mode": "static", "setting": f"{max_batch}, {max_wait_ms:g}"}
+    columns: Row = {"mode": "static", "setting": f"{max_batch}, {max_wait_ms:g}"}
     columns |= {"max_batch": max_batch, "max_wait_ms": max_wait_ms}
     return Case(f"static {max_batch}, {max_wait_ms:g} ms", options, columns)
 

@@ -58,7 +58,7 @@ def cpu_us(pid: int) -> Counter[str]:
     """Return the CPU time of a tree of processes since they began, by role."""
     used: Counter[str] = Counter()
     for one in tree(pid):
-        used[role(one)] += own_cpu_us(one)
+        used[role(one)] += round(own_cpu_us(one))
     return used
 
 

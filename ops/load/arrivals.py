@@ -87,6 +87,6 @@ class OpenLoop(VariedLoop):
 Arrivals = ClosedLoop | VariedLoop  # `draw` gives seconds since the start of the load
 
 
-def arrivals_of(concurrency: int | None, rate_per_s: float | None, seed: int) -> Arrivals:
+def arrivals_of(concurrency: int, rate_per_s: float | None, seed: int) -> Arrivals:
     """An open loop where a rate is given, else a closed one."""
     return ClosedLoop(concurrency) if rate_per_s is None else OpenLoop(rate_per_s, seed)

@@ -36,7 +36,7 @@ def measure(sentences: list[str], concurrency: int, seconds: float) -> dict[str,
 class _FixedAnswer(asyncio.Protocol):
     """A request is what one read brings: they are small and never pipelined."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar
@@ -19,10 +20,11 @@ import httptools
 
 from ops.observe.scrape import key_headers
 
-try:
-    from uvloop import new_event_loop
-except ModuleNotFoundError:
-    from asyncio import new_event_loop
+new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+with suppress(ModuleNotFoundError):
+    import uvloop
+
+    new_event_loop = uvloop.new_event_loop
 
 PATIENCE_S = 60.0  # for a whole answer; longer than a server's own deadline
 _CONNECT_PATIENCE_S = 10.0
@@ -129,7 +131,7 @@ class _Connection(asyncio.Protocol):
         if self._answer is not None:
             self._answer.cancel()  # where nobody waits for it any more
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+    def connection_made(self, transport: Any) -> None:
         self._transport, self.is_open = transport, True
 
     def data_received(self, data: bytes) -> None:
@@ -157,7 +159,7 @@ class _Connection(asyncio.Protocol):
         self._parts.append(part)
 
     def on_message_complete(self) -> None:
-        if not self._answer.done():
+        if self._answer is not None and not self._answer.done():
             self._answer.set_result(Reply(self._parser.get_status_code(), b"".join(self._parts), self._headers))
         if not self._parser.should_keep_alive():
             self.close()

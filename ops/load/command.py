@@ -30,7 +30,7 @@ _DEFAULT_CLIENTS = 8
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[Any]):
     """`60s`, `1.5m`, `500ms`, or plain seconds."""
 
     name = "duration"

@@ -75,21 +75,22 @@ class Generator:
         if reply.status == 401 and not self.measurements.statuses[200]:
             raise NoKeyError(reply.body)
         if self._expected is not None and reply.status == 200:
-            self._check(sentence, reply)
-
-    def _check(self, sentence: str, reply: Reply) -> None:
-        try:
-            answer = json.loads(reply.body)
-            del answer["request_id"]
-        except (ValueError, KeyError, TypeError):
-            answer = None
-        self.measurements.unexpected += answer is None or answer != self._expected.get(sentence)
+            self.measurements.unexpected += not _is(reply, self._expected.get(sentence))
 
     async def _tick(self, loop: Loop, on_tick: Callable[[Measurements], None]) -> None:
         while True:
             await asyncio.sleep(_TICK_S)
             self.measurements.elapsed_s = loop.elapsed_s
             on_tick(self.measurements)
+
+
+def _is(reply: Reply, expected: Mapping[str, Any] | None) -> bool:
+    try:
+        answer = json.loads(reply.body)
+        del answer["request_id"]
+    except (ValueError, KeyError, TypeError):
+        return False
+    return answer == expected
 
 
 def _kind(error: OSError) -> str:

@@ -71,7 +71,8 @@ class Loop:
         if self._is_over.is_set() or self._limits.are_reached(self._num_sent, -1.0):
             return None
         is_late = self._limits.are_reached(self._num_sent, due_s)
-        rest_s = (self._limits.duration_s if is_late else due_s) - self.elapsed_s
+        end_s = self._limits.duration_s
+        rest_s = (due_s if end_s is None else min(due_s, end_s)) - self.elapsed_s
         if rest_s > 0 and await self._is_stopped_within(ceil(rest_s / _TIMER_S) * _TIMER_S):
             return None
         return None if is_late else min(due_s, self.elapsed_s)  # a timer may end early

@@ -39,7 +39,7 @@ def _without_id(answer: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve):
-    server = serve(lambda _: http(200, OK), delay_s=0.01)
+    server = serve(lambda _: http(200, OK), delay_s=0.1)
 
     measured = load(server.url, concurrency=3, total=12)
 
