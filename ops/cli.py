@@ -14,7 +14,6 @@ from importlib import import_module
 import click
 from click.core import ParameterSource
 
-from ops.commands_elsewhere import CommandsElsewhere
 from ops.options import (
     ALL_SETTINGS,
     API_SETTINGS,
@@ -31,8 +30,9 @@ from worker.model.blas import configure_blas
 
 # The first three warn in their log, and serve; doctor reports it among others.
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
+_TOOLS = ("psutil", "tqdm")  # of the extra `tools`
 # Name: module in ops, attribute, what the list of commands says.
-_COMMANDS_ELSEWHERE = {
+COMMANDS_ELSEWHERE = {
     "monitor": ("observe.monitor", "monitor", "Watch the system and report alerts to the log and a webhook."),
     "key": ("run.api_keys", "key", "Make API keys."),
     "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
@@ -51,15 +51,30 @@ _COMMANDS_ELSEWHERE = {
 }
 
 
-class _Commands(CommandsElsewhere):
-    """Settings are judged before a command runs, and a name that does not exist has a nearest one."""
+class _Commands(click.Group):
+    """Commands of other modules are imported when they run, not when the help lists them. Settings come before."""
 
-    ELSEWHERE = _COMMANDS_ELSEWHERE
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*super().list_commands(ctx), *COMMANDS_ELSEWHERE]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name in self.ELSEWHERE:
-            configure_blas(os.environ)
-        return super().get_command(ctx, cmd_name)
+        if cmd_name not in COMMANDS_ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        configure_blas(os.environ)
+        module, attribute, _ = COMMANDS_ELSEWHERE[cmd_name]
+        try:
+            return getattr(import_module(f"ops.{module}"), attribute)
+        except ModuleNotFoundError as error:
+            if error.name not in _TOOLS:
+                raise
+            problem = f"`{cmd_name}` needs {error.name}, which is not installed: pip install 'miniserve[tools]'"
+            raise click.ClickException(problem) from None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
+        rows += [(name, summary) for name, (_, _, summary) in COMMANDS_ELSEWHERE.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
