@@ -164,10 +164,12 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
 
 
 @pytest.mark.parametrize("beats", [False, True], ids=["taken at once", "after a beat"])
+@pytest.mark.parametrize("is_plain", [False, True], ids=["any", "plain"])
 def test_an_answered_job_that_rq_enqueues_again_keeps_its_answer(
-    house: RedisHouse, client: Redis, caplog: pytest.LogCaptureFixture, beats: bool
+    house: RedisHouse, client: Redis, caplog: pytest.LogCaptureFixture, beats: bool, is_plain: bool
 ) -> None:
     api, worker = house.api(), house.worker()
+    api.sends_plain = is_plain
     api.submit(a_request("a"))
     answer(worker, *take(worker))
 

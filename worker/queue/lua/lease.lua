@@ -43,11 +43,11 @@ local function take(id, is_async)
     row, tokens, own_group = load(id)
     if not row then return true end
   else
-    local status, special, ticket, data = unpack(redis.pcall('HMGET', 'rq:job:' .. id, 'status', 'special', 'ticket', 'data'))
+    local status, special, ticket, data, is_settled = unpack(redis.pcall('HMGET', 'rq:job:' .. id, 'status', 'special', 'ticket', 'data', 'accepted_at'))
     local accepted_at, reservation, deadline = string.match(ticket or '', '^%S+ (%d[%d.]*) %d+ (%d+) (%d[%d.]*)$')
     local deadline_s, since_s = tonumber(deadline or ''), tonumber(accepted_at or '')
     tokens = tonumber(reservation or '')
-    if status ~= 'queued' or special or not (deadline_s and since_s and data) or #data > MAX_DATA_BYTES
+    if status ~= 'queued' or special or is_settled or not (deadline_s and since_s and data) or #data > MAX_DATA_BYTES
       or tokens < 1 or tokens > MOST_TOKENS or deadline_s < now + needed_s then
       needs_rules = true
       return false
