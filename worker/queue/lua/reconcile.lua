@@ -1,7 +1,7 @@
 -- BEAT, where the accounts and the places of jobs differ. A deleted job is released, one that is in no place goes back to the
 -- queue, and one that a dashboard put back is reserved again. A job that a worker of RQ's has failed is claimed for this
 -- worker, or that one might take it again first.
-local claimer = is_suspended == 0 and not string.find(rate, 'decode', 1, true) and worker or nil
+local claimer = is_suspended == 0 and not string.find(rate, '%a') and worker or nil -- one of all roles
 local is_placed = {}
 for _, list in ipairs({ QUEUE, ASYNC, DECODE }) do
   for _, id in ipairs(call('LRANGE', list, 0, -1)) do is_placed[id] = true end
