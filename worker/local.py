@@ -28,7 +28,7 @@ from scheduler.errors import (
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from worker.engine import Engine
 from worker.queue import admission
-from worker.queue.api_mailbox import ApiMailbox, State, check, completion_of
+from worker.queue.api_mailbox import ApiMailbox, State, check, completion_of, wake
 from worker.queue.protocol import MailboxStatus, Submission
 
 logger = logging.getLogger(__name__)
@@ -125,8 +125,11 @@ class LocalEngines(ApiMailbox):
         if self._is_closed:
             raise admission.shutting_down()
         job = self._loop.run_in_executor(self._pool, self._compute, wanted, request, time.monotonic())
+        news: asyncio.Future[None] = self._loop.create_future()
+        job.add_done_callback(lambda _: wake(news))
         try:
-            return completion_of(await self._until(asyncio.shield(job), wanted))
+            await self._until(news, wanted)
+            return completion_of(job.result())
         except asyncio.CancelledError as error:  # by `close`
             raise admission.shutting_down() from error
         finally:

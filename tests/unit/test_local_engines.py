@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 from unittest.mock import patch
 
@@ -237,11 +237,26 @@ def test_what_the_model_cannot_run_fails_alone(local: LocalEngines, engine: Engi
     assert_balanced(call(local, local.observe()), done=1, failed=2)
 
 
+def test_those_that_end_at_their_deadline_leave_no_error_in_the_event_loop(local: LocalEngines) -> None:
+    faults: list[dict[str, object]] = []
+    local._loop.call_soon_threadsafe(local._loop.set_exception_handler, lambda _, fault: faults.append(fault))
+    for number in range(60):
+        with suppress(DeadlineExceeded):
+            wait(local, waiting(submit(local, request(f"late-{number}")), 0.0005))
+
+    assert len(correct(local, "next")) == 1
+    assert faults == []
+
+
+async def close(local: LocalEngines) -> None:
+    local.close()
+
+
 def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: LocalEngines, engine: Engine) -> None:
     with ThreadPoolExecutor(2) as pool, held(engine) as may_go_on:
         waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "second")]
         eventually(lambda: engine.policy.has_work and num_waiting(local) == 1)
-        local._loop.call_soon_threadsafe(local.close)
+        call(local, close(local))
         may_go_on.set()
         errors: Sequence[BaseException | None] = [each.exception(LONG_S) for each in waiting]
 
