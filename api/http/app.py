@@ -13,7 +13,7 @@ from flask import Flask
 
 from api.http.correct import Corrections
 from api.http.incoming import Environ
-from api.http.replies import Reply
+from api.http.replies import Reply, json_reply
 from api.service.exchange import Exchange
 from api.service.readiness import Readiness
 from api.services import Services
@@ -42,6 +42,14 @@ def create_app(services: Services) -> Api:
     """The application without plug-ins; opens nothing by itself."""
     app = Api(services)
     app.post("/correct")(app.corrections.correct)
-    for probe in ("/healthz", "/readyz"):
-        app.add_url_rule(probe, probe, methods=["GET"])  # the handler answers them
+
+    # The handler answers these two itself, unless they are spelled otherwise: /healthz/.
+    @app.get("/healthz")
+    async def healthz(*_: object) -> Reply:
+        return json_reply({"status": "ok"})
+
+    @app.get("/readyz")
+    async def readyz(*_: object) -> Reply:
+        return json_reply(app.readiness.document())
+
     return app

@@ -29,6 +29,7 @@ from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingErro
 SLICE_S = 0.02
 REFUSALS_IN_A_SLICE = 30
 _ROUTE = "/correct"
+_LONGEST_KNOWN = 128  # characters of a path
 _PROBES = ("/healthz", "/readyz")
 # Pages and their files, what programs read before they have a key, and what looks at the key itself.
 OPEN_ROUTES = frozenset("/ /docs /openapi.json /healthz /readyz /ops /static/<name> /v2/check /v2/languages".split())
@@ -49,7 +50,7 @@ class RequestHandler:
         self._api, self._enter, self._corrections = api, enter, api.corrections
         self._services, self._flask = api.services, api.wsgi_app
         self._router = api.url_map.bind("localhost")
-        self._found = lru_cache(1024)(self._find)
+        self._found = lru_cache(1024)(self._find)  # of short paths: nobody is asked for a key before
         self._refused: list[tuple[IncomingRequest, Reply]] = []  # that wait
         self._num_refused = 0  # in this slice
         self._tasks: set[asyncio.Task[None]] = set()
@@ -99,7 +100,8 @@ class RequestHandler:
         for begin in self._api.begins:
             if (reply := begin(exchange, environ)) is not None:
                 return _at_once(reply)
-        exchange.route, view, values = self._found(environ["PATH_INFO"], environ["REQUEST_METHOD"])
+        find = self._found if len(environ["PATH_INFO"]) <= _LONGEST_KNOWN else self._find
+        exchange.route, view, values = find(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         if exchange.route not in OPEN_ROUTES:
             exchange.account = self._services.admit(request_input.bearer_of(environ))
         if exchange.route == _ROUTE:
@@ -128,7 +130,9 @@ class RequestHandler:
 
         body = b"".join(self._flask(_WSGI | environ, begin))
         status, headers = heads[-1]
-        return Reply(body, int(status[:3]), headers)
+        return Reply(
+            body, int(status[:3]), [each for each in headers if each[0].lower() != "date"]
+        )  # the server's follows
 
     async def _run(
         self,

@@ -197,6 +197,15 @@ def test_an_endless_body_is_cut_off_after_a_bounded_part(shared_api: ApiProcess)
     assert 15 * 1024 * 1024 < num_sent < 40 * 1024 * 1024
 
 
+@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/metrics", "/healthz", "/nowhere"])
+def test_every_answer_has_one_date(shared_api: ApiProcess, path: str) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port)
+    connection.request("GET", path)
+
+    assert len(connection.getresponse().headers.get_all("Date")) == 1
+    connection.close()
+
+
 @pytest.mark.parametrize("head", [
     b"nonsense", b"GET / HTTP/1.1", b"GET / HTTP/2.0\r\nHost: x",
     b"GET / HTTP/1.1\r\nHost: x\r\nX-Y: " + b"y" * 9000, b"GET / HTTP/1.1\r\nHost: x" + b"\r\nX-Y: y" * 100,

@@ -46,6 +46,12 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient) -> None
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/healthz/"])
+def test_a_probe_may_be_spelled_as_every_other_path(client: FlaskClient, path: str) -> None:
+    assert client.get(path).get_json() == {"status": "ok"}
+    assert client.head(path).status_code == 200
+
+
 def test_the_answer_keeps_other_scripts_readable(client: FlaskClient) -> None:
     response = client.post("/correct", json={"sentence": "\u00c9l\u00e9a goed \U0001f600"})
 
