@@ -91,7 +91,7 @@ class Traffic:
         self._habits = habits
         self._is_endless = limits == ENDLESS
         self._load = Loop(arrivals, limits, self._see_through)
-        self._clients: list[list[Client]] = []  # each has connections of its own, one to a place; those at rest
+        self._at_rest: list[list[Client]] = [[] for _ in self._places]  # clients of each place, with their connections
         self._open: set[int] = set()
         self._has_begun = threading.Event()
         self._fault: BaseException | None = None
@@ -146,29 +146,38 @@ class Traffic:
         try:
             await self._sending
         finally:
-            for client in (client for clients in self._clients for client in clients):
+            for client in (client for clients in self._at_rest for client in clients):
                 await client.close()
 
     async def _see_through(self, number: int, due_s: float) -> None:
         key = secrets.token_hex(8) if self._habits.is_keyed else ""
         question, replica = self._questions[number % len(self._questions)], number % len(self._places)
         exchange = Exchange(number=number, question=question, key=key, due_s=due_s, replica=replica)
-        clients = self._clients.pop() if self._clients else [Client(url, source=at) for url, at in self._places]
+        clients: dict[int, Client] = {}  # that it has while it lasts, by place
         self._open.add(number)
         try:
             async with asyncio.timeout(due_s + PATIENCE_S - time.monotonic()):
-                while (after_s := await self._attempt(exchange, clients[exchange.replica])) is not None:
+                while (
+                    after_s := await self._attempt(exchange, self._client_of(exchange.replica, clients))
+                ) is not None:
                     await asyncio.sleep(after_s)
         except TimeoutError:
             last = exchange.slug or "nothing"
             exchange.status, exchange.slug = 0, f"no 200 within {PATIENCE_S:g} s, last: {last}"
         finally:
             self._open.discard(number)
-            self._clients.append(clients)
+            for place, client in clients.items():
+                self._at_rest[place].append(client)
         exchange.ended_s = time.monotonic()
         if exchange.is_ok:
             self.last_ok_s = exchange.ended_s
         self.ended.append(exchange)
+
+    def _client_of(self, place: int, clients: dict[int, Client]) -> Client:
+        if place not in clients:
+            url, address = self._places[place]
+            clients[place] = self._at_rest[place].pop() if self._at_rest[place] else Client(url, source=address)
+        return clients[place]
 
     async def _attempt(self, exchange: Exchange, client: Client) -> float | None:
         """The seconds until the next one; None where the exchange is over."""
