@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from redis import Redis
 from redis.exceptions import RedisError
 
+from ops.drills.fleet import RedisFleet
 from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, eventually
@@ -21,6 +23,15 @@ from worker.queue.worker_end import WorkerMailbox
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")
 PASSWORDS = {f"{user.upper()}_PASSWORD": f"{user}-secret" for user in USERS}
+
+
+@contextmanager
+def started(fleet: RedisFleet) -> Iterator[RedisFleet]:
+    try:
+        fleet.start()
+        yield fleet
+    finally:
+        fleet.stop()
 
 
 @dataclass(frozen=True, slots=True)

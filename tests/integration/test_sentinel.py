@@ -16,7 +16,7 @@ from redis import Redis
 from ops.drills.fleet import SERVICE, Node, RedisFleet
 from ops.run import health, processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
-from tests.guarded_redis import PASSWORDS
+from tests.guarded_redis import PASSWORDS, started
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, ids_of, take, unblocked
 from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
@@ -31,23 +31,15 @@ FAILOVER_S = 20.0
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[RedisFleet]:
     """Everybody may do everything."""
-    fleet = RedisFleet(tmp_path)
-    try:
-        fleet.start()
+    with started(RedisFleet(tmp_path)) as fleet:
         yield fleet
-    finally:
-        fleet.stop()
 
 
 @pytest.fixture
 def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
     """As on a cluster: three, of which one takes nothing alone, with the users of ops/deploy/redis/users.acl."""
-    fleet = RedisFleet(tmp_path, PASSWORDS, num_nodes=3)
-    try:
-        fleet.start()
+    with started(RedisFleet(tmp_path, PASSWORDS, num_nodes=3)) as fleet:
         yield fleet
-    finally:
-        fleet.stop()
 
 
 @pytest.mark.parametrize("command", [("SET", "miniserve:x", "1"), script("beat", "w", 1.2, "0")])

@@ -9,18 +9,14 @@ from pathlib import Path
 import pytest
 
 from ops.drills.fleet import Node, RedisFleet
-from tests.guarded_redis import PASSWORDS, SCRIPTS
+from tests.guarded_redis import PASSWORDS, SCRIPTS, started
 from tests.pace import patient
 
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Iterator[RedisFleet]:
-    fleet = RedisFleet(tmp_path, PASSWORDS, num_nodes=3)
-    try:
-        fleet.start()
+    with started(RedisFleet(tmp_path, PASSWORDS, num_nodes=3)) as fleet:
         yield fleet
-    finally:
-        fleet.stop()
 
 
 def _hand_over(node: Node) -> None:

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from ops.drills.fleet import RedisFleet
+from tests.guarded_redis import started
 from tests.running_system import wait_until
 
 FAILOVER_S = 20.0  # about 3 s; the rest is for a busy machine
@@ -17,9 +18,7 @@ LONGER_THAN_A_SENTINEL_TRUSTS_S = 2.5  # it trusts a clock that has gone on by t
 
 
 def test_sentinels_that_stood_still_for_a_while_fail_over_all_the_same(tmp_path: Path) -> None:
-    fleet = RedisFleet(tmp_path)
-    try:
-        fleet.start()
+    with started(RedisFleet(tmp_path)) as fleet:
         for sentinel in fleet.sentinels:
             sentinel.process.send_signal(signal.SIGSTOP)
         time.sleep(LONGER_THAN_A_SENTINEL_TRUSTS_S)
@@ -29,5 +28,3 @@ def test_sentinels_that_stood_still_for_a_while_fail_over_all_the_same(tmp_path:
         dead = fleet.kill_primary()
 
         wait_until(lambda: fleet.primary() is not dead, FAILOVER_S, "another primary")
-    finally:
-        fleet.stop()

@@ -95,9 +95,7 @@ def _start(role: str, redis_url: str, *options: str) -> subprocess.Popen[bytes]:
 
 def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
     variables = {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates), "PATH": path_to_redis()}
-    fleet = RedisFleet(tmp_path, variables, num_nodes=3)
-    try:
-        fleet.start()
+    with guarded_redis.started(RedisFleet(tmp_path, variables, num_nodes=3)) as fleet:
         line = RedisConnection(connect(fleet.url("api:api-secret@")))
         assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
         first, dead = line.run_id, fleet.kill_primary()
@@ -107,8 +105,6 @@ def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: 
         assert line.run_id != first
         assert fleet.primary() is not dead
         fleet.bring_back(dead)
-    finally:
-        fleet.stop()
 
 
 def _asked(line: RedisConnection) -> list | None:
