@@ -1,6 +1,6 @@
 """Measures how soon a key that left the file is refused by two replicas: `python -m tests.key_speed`.
 
-The figures are in docs/security.md.
+The figures are in docs/benchmarks.md.
 """
 
 from __future__ import annotations

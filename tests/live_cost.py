@@ -1,7 +1,7 @@
 """Measures what a viewer of `/ops` costs: `python -m tests.live_cost [RATE [PAIRS [TIMES]]]`.
 
 CPU of a whole system without and with a viewer, in turn, at RATE corrections a second (0: idle). With TIMES, what is
-done for a viewer is done so often, and what it costs is divided by it. The figures are in docs/watch.md.
+done for a viewer is done so often, and what it costs is divided by it. The figures are in docs/benchmarks.md.
 """
 
 from __future__ import annotations

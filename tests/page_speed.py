@@ -1,4 +1,4 @@
-"""Measures the pages on an idle server: `python -m tests.page_speed`. The figures are in docs/page.md.
+"""Measures the pages on an idle server: `python -m tests.page_speed`. The figures are in docs/benchmarks.md.
 
 Bytes and axe-core's verdict of `/`, `/ops` and `/docs`; of `/`, how soon it is painted and how soon it marks.
 """
