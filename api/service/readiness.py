@@ -27,11 +27,10 @@ _PROBE_AGAIN_S = 1.0
 
 def check_status(status: MailboxStatus) -> MailboxStatus:
     """Returns the status of a system that can answer. Raises NotReady with the reason."""
-    if not status.redis_ok:
+    if status.refusal or not status.redis_ok:
         raise NotReady(status.refusal or "Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
     if not status.live_workers:
-        why = status.refusal or "No worker has completed an iteration, or idled, in the last 3 s."
-        raise NotReady(why, _PROBE_AGAIN_S)
+        raise NotReady("No worker has completed an iteration, or idled, in the last 3 s.", _PROBE_AGAIN_S)
     if status.is_suspended:
         raise NotReady("`rq suspend` was called: workers take no request until `rq resume`.", _PROBE_AGAIN_S)
     return status

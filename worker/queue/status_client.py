@@ -16,7 +16,7 @@ from worker.queue.heartbeat import Reporter
 from worker.queue.line import ResponseError
 from worker.queue.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
 
-REDIS_FULL = "Redis is full, so that no worker can report: raise its maxmemory, or wait until answers are forgotten."
+REDIS_FULL = "Redis is full and takes no request: raise its maxmemory, or wait until answers are forgotten."
 
 
 class StatusClient:
