@@ -197,7 +197,6 @@ def _prepare(process: str, settings: Settings) -> None:
         from ops.run.temporary_files import check_temporary
 
         check_temporary()
-    if process == "api":
         check_spans(settings)
         check_keys(settings)
     configure_blas(os.environ)

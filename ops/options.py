@@ -75,6 +75,12 @@ def option(name: str, *other_names: str, help: str = "", **about: Any) -> Callab
     return click.option(name, *other_names, envvar=variable(plain), show_envvar=True, help=help, **about)
 
 
+def of_server(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command that asks a running server --url and --api-key."""
+    command = option("--api-key", default="")(command)
+    return option("--url", default="http://127.0.0.1:8000", show_default=True, callback=_check_url)(command)
+
+
 def build_settings(env: Mapping[str, str], chosen: Mapping[str, Any]) -> Settings:
     """The chosen values over those of the environment; a bad value ends the command with exit status 2."""
     others = {name: text for name, text in env.items() if name not in {variable(name) for name in chosen}}
@@ -134,6 +140,19 @@ class RangedType(click.ParamType[Any]):
         return converted
 
 
+class NewFile(click.Path):
+    """A file to be written in the end: that its folder is missing is said at the beginning."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.absolute().parent.is_dir():
+            self.fail(f"there is no folder {path.parent}", param, ctx)
+        return path
+
+
 def _check_redis_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
     if fault := redis_url_fault(value):
         raise click.BadParameter(f"{hide_password(value)!r} is not allowed; {fault}")
@@ -144,6 +163,15 @@ def _check_webhook(context: click.Context, parameter: click.Parameter, value: st
     if fault := webhook_fault(value):
         raise click.BadParameter(f"it {fault}")  # not shown: all of it may be a secret
     return value
+
+
+def _check_url(context: click.Context, parameter: click.Parameter, value: str) -> str:
+    from ops.load.client import Client
+
+    try:
+        return Client(value).url
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def check_spans(settings: Settings) -> None:

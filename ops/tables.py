@@ -8,12 +8,12 @@ _WIDTH = 400  # wider than any row: what a terminal cannot hold it wraps itself
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A heading that begins with > stands at the right, as do its cells. None is a dash."""
+    """A heading that begins with > stands at the right, as do its cells. None is a dash. Empty ones make no line."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=None, pad_edge=False)
+    drawn = Table(box=None, pad_edge=False, show_header=any(heading.strip(">") for heading in headings))
     for heading in headings:
         drawn.add_column(heading.removeprefix(">"), justify="right" if heading.startswith(">") else "left")
     for row in rows:

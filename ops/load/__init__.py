@@ -8,7 +8,6 @@
 | the loop, which the drills use, too | loop |
 | the load of this command | generator |
 | what came back | measurements |
-| how fast the generator itself is | ceiling |
 | options and progress | command |
 | what is printed | report |
 """

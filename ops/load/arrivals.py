@@ -11,6 +11,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 MAX_OPEN_CONNECTIONS = 1024  # of an open loop; beyond them requests wait here, and their wait counts
 
 
@@ -56,12 +58,8 @@ class VariedLoop:
 
     def rate_per_s(self, at_s: float) -> float:
         """What is wanted at that second."""
-        (begin_s, rate), *rest = self.points
-        for end_s, next_rate in rest:
-            if at_s < end_s:
-                return rate + (next_rate - rate) * max(0.0, at_s - begin_s) / (end_s - begin_s)
-            begin_s, rate = end_s, next_rate
-        return rate
+        seconds, rates = zip(*self.points, strict=True)
+        return float(np.interp(at_s, seconds, rates))
 
     def fall(self, at_s: float, rate_per_s: float) -> None:
         """Set the rate from that second on; the points behind it are forgotten."""

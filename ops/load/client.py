@@ -2,12 +2,15 @@
 
 It belongs to one event loop, and nothing in it waits outside that loop. `run` runs a load in a loop of its own, `fetch`
 sends a single request from code that has none. Answers are parsed in C: parsed in Python, they would take as much of
-two cores as the server that is measured.
+two cores as the server that is measured. `refusal` and `reason_of` say why there is no answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import socket
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
@@ -18,7 +21,8 @@ from urllib.parse import urlsplit
 
 import httptools
 
-from ops.observe.scrape import key_headers
+from ops.observe.words import printable
+from scheduler.settings import variable
 
 new_event_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
 with suppress(ModuleNotFoundError):
@@ -27,6 +31,7 @@ with suppress(ModuleNotFoundError):
     new_event_loop = uvloop.new_event_loop
 
 PATIENCE_S = 60.0  # for a whole answer; longer than a server's own deadline
+LONGEST_BYTES = 1 << 24  # of an answer; those of a miniserve are a hundredth
 _CONNECT_PATIENCE_S = 10.0
 _T = TypeVar("_T")
 
@@ -58,14 +63,11 @@ class Client:
 
     def __init__(self, url: str, api_key: str = "", source: str = "") -> None:
         """`source`: the address to send from. Raises ValueError for anything but http[s]://host[:port][/]."""
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.path not in ("", "/") or parts.query:
-            raise ValueError(f"{url!r} is no base URL; it must look like http://127.0.0.1:8000")
         self.url = url.rstrip("/")
-        self._is_tls = parts.scheme == "https"
-        self._place = parts.hostname, parts.port or (443 if self._is_tls else 80)
+        self._is_tls, self._place = _place_of(url)
         self._source = (source, 0) if source else None
-        self._lines = _lines({"Host": parts.netloc, "Content-Type": "application/json", **key_headers(api_key)})
+        key = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._lines = _lines({"Host": urlsplit(url).netloc, "Content-Type": "application/json", **key})
         self._idle: list[_Connection] = []
 
     async def request(
@@ -120,6 +122,7 @@ class _Connection(asyncio.Protocol):
     async def exchange(self, message: bytes) -> Reply:
         self._headers: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []
+        self._num_bytes = 0
         self._has_begun = False
         self._answer = asyncio.get_running_loop().create_future()
         self._transport.write(message)
@@ -157,6 +160,10 @@ class _Connection(asyncio.Protocol):
 
     def on_body(self, part: bytes) -> None:
         self._parts.append(part)
+        self._num_bytes += len(part)
+        if self._num_bytes > LONGEST_BYTES:
+            self._fail(ConnectionError(f"the answer has more than {LONGEST_BYTES:,} bytes"))
+            self.close()
 
     def on_message_complete(self) -> None:
         if self._answer is not None and not self._answer.done():
@@ -171,16 +178,57 @@ def run(load: Coroutine[Any, Any, _T]) -> _T:
         return runner.run(load)
 
 
-def fetch(client: Client, method: str, path: str, body: bytes = b"", patience_s: float = PATIENCE_S) -> Reply:
-    """One request in a loop of its own. Raises OSError."""
+def alone(client: Client, asking: Coroutine[Any, Any, _T]) -> _T:
+    """Run it in a loop of its own, and close the client's connections.
 
-    async def ask() -> Reply:
+    The loop is asyncio's: uvloop's takes the file to which the process has its signals written.
+    """
+
+    async def ask() -> _T:
         try:
-            return await client.request(method, path, body, patience_s=patience_s)
+            return await asking
         finally:
             await client.close()
 
-    return run(ask())
+    return asyncio.run(ask())
+
+
+def fetch(client: Client, method: str, path: str, body: bytes = b"", patience_s: float = PATIENCE_S) -> Reply:
+    """One request. Raises OSError."""
+    return alone(client, client.request(method, path, body, patience_s=patience_s))
+
+
+def refusal(reply: Reply) -> str:
+    """What a problem document says (Redis may be away), or else a guess; and how a key is given, where it wants one."""
+    try:
+        detail = str(json.loads(reply.body)["detail"])
+    except (ValueError, LookupError, TypeError):
+        detail = "is this the URL of a miniserve?"
+    remedy = f" Give it with --api-key, or better by {variable('api_key')}." if reply.status == 401 else ""
+    return f"{reply.status}: {printable(detail)}{remedy}"
+
+
+def reason_of(error: OSError) -> str:
+    """Why nobody answers, in a few words."""
+    if isinstance(error, ssl.SSLError):
+        return f"{error.reason or error}; SSL_CERT_FILE names further authorities"
+    if error.errno and not isinstance(error, socket.gaierror):  # asyncio's own words name the address again
+        return os.strerror(error.errno)
+    return error.strerror or str(error) or "no answer in time"
+
+
+def _place_of(url: str) -> tuple[bool, tuple[str, int]]:
+    """Whether it is TLS, host and port."""
+    try:
+        parts = urlsplit(url)
+        host, port, is_tls = parts.hostname, parts.port, parts.scheme == "https"
+        is_base = parts.scheme in ("http", "https") and parts.path in ("", "/") and port != 0
+        if host and is_base and not (parts.query or parts.fragment or "@" in parts.netloc):
+            return is_tls, (host, port or (443 if is_tls else 80))
+    except ValueError:  # of a port that is none
+        pass
+    shown = "***@" + url.rsplit("@", 1)[1] if "@" in url else url  # what stands before an @ may be a password
+    raise ValueError(f"{shown!r} is no base URL; it must look like http://127.0.0.1:8000")
 
 
 @cache

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import click
+
 from ops.load.arrivals import Arrivals, Limits
-from ops.load.client import Client, Reply, run
+from ops.load.client import Client, Reply, refusal, run
 from ops.load.loop import Loop
 from ops.load.measurements import Measurements
 
@@ -19,8 +21,8 @@ _TICK_S = 0.1
 Expected = Mapping[str, Mapping[str, Any]]  # sentence -> its answer without request_id; not of those to be refused
 
 
-class NoKeyError(Exception):
-    """The server answered no request but with 401; the body of that answer."""
+class NoKeyError(click.ClickException):
+    """The server answered no request but with 401."""
 
 
 class Generator:
@@ -73,7 +75,7 @@ class Generator:
     def _note(self, sentence: str, reply: Reply, due_s: float) -> None:
         self.measurements.add_answer(reply, time.monotonic() - due_s)
         if reply.status == 401 and not self.measurements.statuses[200]:
-            raise NoKeyError(reply.body)
+            raise NoKeyError(f"POST {self._client.url}{self.path} answers {refusal(reply)}")
         if self._expected is not None and reply.status == 200:
             self.measurements.unexpected += not _is(reply, self._expected.get(sentence))
 

@@ -5,13 +5,19 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import click
+
 SHIPPED = Path(__file__).with_name("prompts.txt")
 
 
 def load(path: Path | None, seed: int) -> list[str]:
-    """The sentences in an order of the seed's. Raises ValueError for a file that holds none."""
-    sentences = [line for line in (path or SHIPPED).read_text(encoding="utf-8").splitlines() if line.strip()]
+    """The sentences in an order of the seed's. Raises click.UsageError for a file that holds none."""
+    try:
+        lines = (path or SHIPPED).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from None
+    sentences = [line for line in lines if line.strip()]
     if not sentences:
-        raise ValueError(f"{path} holds no sentence; it takes one a line")
+        raise click.UsageError(f"{path} holds no sentence; it takes one a line")
     random.Random(seed).shuffle(sentences)
     return sentences

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ops import tables
+
 
 def table(summary: dict[str, Any]) -> str:
     """The summary for people."""
@@ -22,18 +24,13 @@ def table(summary: dict[str, Any]) -> str:
     rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
     if summary["unexpected_answers"]:
         rows.append(("wrong answers", f"{summary['unexpected_answers']:,} differ from those of the model run alone"))
-    return "\n".join(line(label, text) for label, text in rows)
+    return tables.table(("", ""), rows)
 
 
 def _timing(means: dict[str, float]) -> str:
     parts = ", ".join(f"{name} {means[name]:.1f}" for name in ("queue", "prefill", "decode"))
     elsewhere = means["latency"] - means["queue"] - means["prefill"] - means["decode"]
     return f"{means['latency']:.1f} ms: {parts}, the rest {elsewhere:.1f}"
-
-
-def line(label: str, text: str) -> str:
-    """One row of the table."""
-    return f"  {label:<20} {text}"
 
 
 def _counts(counts: dict[str, int]) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import click
 
 from ops.observe import words
-from ops.observe.scrape import Scrape, ScrapeError, scrape
-from ops.observe.snapshot import CAPACITY, LAW, snapshot
-from ops.options import option, with_settings
+from ops.observe.scrape import ScrapeError, scrape
+from ops.observe.snapshot import Snapshot, snapshot
+from ops.options import of_server, option, with_settings
 from ops.tables import table
 from scheduler.capacity.measure import AUDIT_PARTS, AUDIT_S, MAX_UTILIZATION, RECENT_S, TURN_S
 from scheduler.capacity.rules import Alert
@@ -21,16 +21,13 @@ from scheduler.settings import Settings
 
 _LITTLE_USED = 0.1
 _ARITHMETIC = ("predicted-wait-long", "utilization-high", "littles-law-broken")  # the table and the advice say it
-_NUMBERS = {"num_workers": "workers", "num_waiting": "num_requests_waiting", "num_running": "num_requests_running"}
-METRICS = {name: f"miniserve_{metric}" for name, metric in {**LAW, **CAPACITY, **_NUMBERS}.items()}
-_WHOLE = {"workers_needed", "queue_bound_tokens", *_NUMBERS}
+_WHOLE = ("workers_needed", "queue_bound_tokens", "num_workers", "num_waiting", "num_running")
 
 Figures = dict[str, float]
 
 
 @click.command()
-@option("--url", default="http://127.0.0.1:8000", show_default=True)
-@option("--api-key", default="")
+@of_server
 @option("--json", "as_json", is_flag=True)
 @with_settings("slo_ms")
 def capacity(settings: Settings, url: str, api_key: str, as_json: bool) -> None:
@@ -39,26 +36,24 @@ def capacity(settings: Settings, url: str, api_key: str, as_json: bool) -> None:
     The figures are read from GET /metrics of any replica; the goals (longest wait, deadline) are those of the server. A
     request counts once for each of its sentences. docs/capacity.md explains the arithmetic.
     """
-    try:
-        found = scrape(url, api_key)
-        figures = figures_of(found)
-    except ScrapeError as error:
-        raise click.ClickException(str(error)) from None
-    say = advice(figures, snapshot(found, found, settings).alerts)
+    found = scrape(url, api_key)
+    now = snapshot(found, found, settings)
+    figures = figures_of(now)
+    say = advice(figures, now.alerts)
     if as_json:
         click.echo(json.dumps(figures | {"advice": say}))
         return
     click.echo(f"{table(('symbol', 'meaning', '>value', 'unit', 'over'), rows(figures))}\n\n{say}")
 
 
-def figures_of(found: Scrape) -> Figures:
+def figures_of(now: Snapshot) -> Figures:
     """Raises ScrapeError where a number is missing."""
-    figures: Figures = {}
-    for name, metric in METRICS.items():
-        if (value := found.value(metric)) is None:
-            raise ScrapeError(f"the answer has no {metric}: is the server older than this command?")
-        figures[name] = int(value) if name in _WHOLE else value
-    return figures
+    found = {**now.law, **now.capacity, "num_waiting": now.queue["waiting"], "num_running": now.queue["running"]}
+    found["num_workers"] = found.pop("workers_live")
+    figures = {name: value for name, value in found.items() if value is not None}
+    if missing := sorted(found.keys() - figures.keys()):
+        raise ScrapeError(f"the server does not report {missing[0]}: is it older than this command?")
+    return figures | {name: int(figures[name]) for name in _WHOLE}
 
 
 def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
@@ -74,7 +69,7 @@ def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
     if figures["utilization"] <= 0:
         return start + "no request has come in the last seconds."
     who = "it is" if num_workers == 1 else f"all {num_workers} are"
-    used, rate = words.percent(figures["utilization"]), _rate(figures["arrival_rate_per_s"])
+    used, rate = words.percent(figures["utilization"]), words.number(figures["arrival_rate_per_s"])
     return f"{start}at the present {rate} requests/s {who} {used} used. {_next_step(figures)}"
 
 
@@ -87,12 +82,9 @@ def _next_step(figures: Figures) -> str:
     spare = f" {needed} would do for now." if missing < 0 else ""
     if used < _LITTLE_USED:  # ten times the load would be a guess, and other things would be full first
         return f"Enough for now; ask again under load for how much more.{spare}"
-    return f"Enough until about {_rate(figures['arrival_rate_per_s'] * MAX_UTILIZATION / used)} requests/s.{spare}"
-
-
-def _rate(per_s: float) -> str:
-    """Three figures, never with an exponent."""
-    return f"{per_s:,.0f}" if per_s >= 100 else f"{per_s:.3g}"
+    return (
+        f"Enough until about {words.number(figures['arrival_rate_per_s'] * MAX_UTILIZATION / used)} requests/s.{spare}"
+    )
 
 
 def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:

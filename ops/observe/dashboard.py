@@ -6,7 +6,6 @@ everybody knows. `miniserve up --dashboard` starts it on loopback.
 
 from __future__ import annotations
 
-import ipaddress
 import secrets
 import sys
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from gunicorn.app.base import BaseApplication
 
 from ops.options import option, with_settings
 from ops.run.temporary_files import check_temporary
+from ops.run.up import is_loopback
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
 
@@ -47,18 +47,11 @@ def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> Non
     It reads only JSON and never unpickles what is in Redis. It accepts changes only from its own pages, and deletes
     nothing without --dashboard-delete.
     """
-    if asked["dashboard_open"] and not _is_loopback(settings.host):
+    if asked["dashboard_open"] and not is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")
     check_temporary()
     access = _access(asked, may_delete=not is_delete_disabled)
     _Server(settings, access).run()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _access(asked: dict[str, Any], may_delete: bool) -> Access:

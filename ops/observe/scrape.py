@@ -6,27 +6,21 @@ of it.
 
 from __future__ import annotations
 
-import http.client
-import json
 import math
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+import click
 from prometheus_client.parser import text_string_to_metric_families
 
-from scheduler.settings import variable
-
-_LONGEST_BYTES = 4_194_304  # a whole system's numbers are some 20 kB; what is longer is no miniserve
+from ops.load.client import Client, alone, reason_of, refusal
 
 Labels = frozenset[tuple[str, str]]
 
 
-class ScrapeError(Exception):
-    """No numbers, and why: a sentence that can be shown."""
+class ScrapeError(click.ClickException):
+    """No numbers, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,44 +93,22 @@ class Scrape:
 
 
 def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
-    """GET /metrics below a base URL. Raises ScrapeError."""
-    at_s = time.monotonic()
+    """GET /metrics of the server at a base URL. Raises ScrapeError."""
+    client = Client(url, api_key)
+    return alone(client, read(client, timeout_s))
+
+
+async def read(client: Client, timeout_s: float = 5.0) -> Scrape:
+    """The same, on a connection that is kept."""
+    at_s, asked = time.monotonic(), f"GET {client.url}/metrics"
     try:
-        asked = urllib.request.Request(metrics_url(url), headers=key_headers(api_key))
-        with urllib.request.urlopen(asked, timeout=timeout_s) as response:
-            body = response.read(_LONGEST_BYTES + 1)
-    except urllib.error.HTTPError as error:
-        raise ScrapeError(f"GET {metrics_url(url)} answers {refusal(error.code, _read(error))}") from None
-    except (OSError, http.client.HTTPException) as error:
-        reason = getattr(error, "reason", None) or error
-        reason = getattr(reason, "strerror", None) or reason
+        reply = await client.request("GET", "/metrics", patience_s=timeout_s)
+    except OSError as error:
         remedy = "is it running there? Another address: --url, or MINISERVE_URL"
-        raise ScrapeError(f"GET {metrics_url(url)} fails ({reason}): {remedy}") from None
-    if len(body) > _LONGEST_BYTES:
-        raise ScrapeError(f"GET {metrics_url(url)} answers more than {_LONGEST_BYTES:,} bytes: no miniserve does")
-    return parse(body.decode(errors="replace"), at_s)
-
-
-def key_headers(api_key: str | None) -> dict[str, str]:
-    """What a request needs where the server asks for API keys."""
-    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
-
-
-def refusal(status: int, body: bytes) -> str:
-    """What a problem document says (Redis may be away), or else a guess; and how a key is given, where it wants one."""
-    try:
-        detail = str(json.loads(body)["detail"])
-    except (ValueError, LookupError, TypeError):
-        detail = "is this the URL of a miniserve?"
-    remedy = f" Give it with --api-key, or better by {variable('api_key')}." if status == 401 else ""
-    return f"{status}: {''.join(one if one.isprintable() else '?' for one in detail)}{remedy}"
-
-
-def _read(error: urllib.error.HTTPError) -> bytes:
-    try:
-        return error.read(_LONGEST_BYTES)
-    except (OSError, http.client.HTTPException):
-        return b""
+        raise ScrapeError(f"{asked} fails ({reason_of(error)}): {remedy}") from None
+    if reply.status != 200:
+        raise ScrapeError(f"{asked} answers {refusal(reply)}")
+    return parse(reply.body.decode(errors="replace"), at_s)
 
 
 def parse(text: str, at_s: float = 0.0) -> Scrape:
@@ -151,20 +123,3 @@ def parse(text: str, at_s: float = 0.0) -> Scrape:
     if not any(name.startswith("miniserve_") for name in samples):
         raise ScrapeError("the answer has no miniserve_ numbers: is this the URL of a miniserve?")
     return Scrape(samples, at_s)
-
-
-def metrics_url(url: str) -> str:
-    """Raises ScrapeError for anything but http(s)://host[:port][/path]."""
-    try:
-        parts = urlsplit(url)
-        is_base = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_base = False
-    if not is_base or parts.query or parts.fragment or "@" in parts.netloc:
-        raise ScrapeError(f"{_shown(url)!r} is no base URL; it must look like http://127.0.0.1:8000")
-    return url.rstrip("/") + "/metrics"
-
-
-def _shown(url: str) -> str:
-    """What stands before an @ may be a password."""
-    return "***@" + url.rsplit("@", 1)[1] if "@" in url else url

@@ -1,4 +1,4 @@
-"""The numbers of a running system at one moment, from GET /metrics: for `capacity`, `top` and the status line of `up`.
+"""The numbers of a running system at one moment, from GET /metrics, for `capacity`, `top` and the status line of `up`.
 
 Gauges are those of the later of two scrapes. Rates and percentiles are of the time between the two: from differences of
 counters and of histogram buckets. None stands for what the server does not report, or what did not happen in that time.
@@ -33,11 +33,11 @@ _QUEUE = {
     "dead_letters": "dead_letters",
 }  # fmt: skip
 # L and W are of the server's last minute, lambda of its last ten seconds.
-LAW = {
+_LAW = {
     "number_in_system": "number_in_system", "arrival_rate_per_s": "arrival_rate",
     "time_in_system_s": "time_in_system_seconds", "residual": "littles_law_residual",
 }  # fmt: skip
-CAPACITY = {
+_CAPACITY = {
     "utilization": "utilization", "predicted_wait_s": "predicted_wait_seconds", "workers_needed": "workers_needed",
     "service_rate_tokens_per_s": "service_rate", "queue_bound_tokens": "queue_bound_tokens",
 }  # fmt: skip
@@ -109,8 +109,8 @@ def snapshot(earlier: Scrape, later: Scrape, settings: Settings) -> Snapshot:
         queue=gauges(_QUEUE),
         rates=rates | by_type,
         latency={name: _latency(earlier, later, f"miniserve_{metric}") for name, metric in _HISTOGRAMS.items()},
-        law=gauges(LAW),
-        capacity={"workers_live": later.value("miniserve_workers")} | gauges(CAPACITY),
+        law=gauges(_LAW),
+        capacity={"workers_live": later.value("miniserve_workers")} | gauges(_CAPACITY),
         alerts=_alerts(earlier, later, settings),
     )
 

@@ -1,24 +1,21 @@
 """`miniserve top`: the running system on one screen, from GET /metrics alone. The live screen, one picture, or JSON.
 
-A thread reads, so that a server that hangs keeps nobody from leaving; rich draws the latest frame again and again.
+Reading and drawing take turns in one event loop, so that a server that hangs keeps nobody from leaving.
 """
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
 import re
-import select
 import signal
 import sys
 import termios
-import threading
-import time
 import tty
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,14 +25,15 @@ import click
 from rich.console import Console, Group
 from rich.live import Live
 
+from ops.load.client import Client
 from ops.observe.picture import Frame, picture
-from ops.observe.scrape import Scrape, ScrapeError, metrics_url, scrape
+from ops.observe.scrape import Scrape, ScrapeError, read
 from ops.observe.snapshot import snapshot
-from ops.options import RangedType, option, with_settings
+from ops.options import NewFile, RangedType, of_server, option, with_settings
 from scheduler.settings import Range, Settings
 
 WINDOW_S = 10.0  # of the live view's rates and percentiles: a second alone holds too few requests for a p99
-_DRAWN_PER_S = 4
+_DRAW_EVERY_S = 0.25
 _SVG_WIDTH = 100
 
 
@@ -44,9 +42,8 @@ class Watch:
 
     def __init__(self, frame: Frame, settings: Settings, api_key: str = "") -> None:
         self.frame = frame
-        self.fault: Exception | None = None
         self._settings = settings
-        self._api_key = api_key
+        self._client = Client(frame.url, api_key)
         self._scrapes: deque[Scrape] = deque()
 
     def add(self, latest: Scrape, now: datetime) -> None:
@@ -61,33 +58,35 @@ class Watch:
         """The server did not answer: the last values stay."""
         self.frame = replace(self.frame, away_since=self.frame.away_since or now, why=why)
 
-    def read(self) -> None:
+    async def read(self) -> None:
         """Raises ScrapeError."""
-        self.add(scrape(self.frame.url, self._api_key), datetime.now(UTC))
+        self.add(await read(self._client), datetime.now(UTC))
 
-    def read_on(self) -> None:
-        """For as long as the process lives."""
-        try:
-            while True:
-                began_s = time.monotonic()
-                try:
-                    self.read()
-                except ScrapeError as error:
-                    self.miss(str(error), datetime.now(UTC))
-                time.sleep(max(0.0, began_s + self.frame.every_s - time.monotonic()))
-        except Exception as error:  # a bug: raised once the terminal is restored
-            self.fault = error
+    async def read_twice(self) -> None:
+        """Raises ScrapeError."""
+        await self.read()
+        await asyncio.sleep(self.frame.every_s)
+        await self.read()
+
+    async def read_on(self) -> None:
+        """Without end."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            began_s = clock()
+            try:
+                await self.read()
+            except ScrapeError as error:
+                self.miss(str(error), datetime.now(UTC))
+            await asyncio.sleep(max(0.0, began_s + self.frame.every_s - clock()))
 
 
 @click.command()
-@option("--url", default="http://127.0.0.1:8000", show_default=True)
-@option("--api-key", default="")
+@of_server
 @option("--every", type=RangedType(float, Range(0.1, 3600)), default=1.0, show_default=True,
         help="Seconds between two readings.")  # fmt: skip
 @option("--once", is_flag=True, help="Print one picture, of the time between two readings, and exit.")
 @option("--json", is_flag=True)
-@option("--svg", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE",
-        help="Save the picture as SVG, too, and exit.")  # fmt: skip
+@option("--svg", type=NewFile(), metavar="FILE", help="Save the picture as SVG, too, and exit.")
 @with_settings("slo_ms")
 def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) -> None:
     """Watch a running system: workers and slots, queue, rates, latency percentiles, Little's law.
@@ -101,20 +100,11 @@ def top(settings: Settings, url: str, api_key: str, every: float, **asked: Any) 
 
     Exits with 1 if a single picture was asked for and the URL does not answer.
     """
-    try:
-        metrics_url(url)
-    except ScrapeError as error:
-        raise click.BadParameter(str(error), param_hint="--url") from None
     console, watch = Console(), Watch(Frame(url, every), settings, api_key)
     if console.is_terminal and not console.is_dumb_terminal and not any(asked.values()):
-        _show(watch, console)
+        asyncio.run(_show(watch, console))
         return
-    try:
-        watch.read()
-        time.sleep(every)
-        watch.read()
-    except ScrapeError as error:
-        raise click.ClickException(str(error)) from None
+    asyncio.run(watch.read_twice())
     frame = watch.frame
     assert frame.read_at is not None and frame.snapshot is not None
     if asked["json"]:
@@ -135,78 +125,66 @@ def _save(frame: Frame, path: Path) -> None:
     svg = console.export_svg(title="miniserve top")
     # The fonts that rich names lie on a foreign host: a picture shall need nobody.
     svg = re.sub(r"@font-face \{.*?\}\s*|<!--.*?-->\s*", "", svg, flags=re.DOTALL).replace("Fira Code, ", "")
-    try:
-        path.write_text(svg, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"--svg {path} cannot be written: {error.strerror}") from None
+    path.write_text(svg, encoding="utf-8")
 
 
-class _Suspended(Exception):
-    """Ctrl-Z."""
-
-
-def _raise(error: type[BaseException]) -> Callable[..., None]:
-    def handler(*_: object) -> None:
-        raise error
-
-    return handler
-
-
-def _show(watch: Watch, console: Console) -> None:
+async def _show(watch: Watch, console: Console) -> None:
     """Show the screen until q, Ctrl-C, SIGTERM, or the terminal is gone."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _raise(KeyboardInterrupt))
-    signal.signal(signal.SIGTSTP, _raise(_Suspended))
-    threading.Thread(target=watch.read_on, name="reader", daemon=True).start()
-    while True:
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, over.set)
+    reading = asyncio.create_task(watch.read_on())
+    reading.add_done_callback(lambda _: over.set())  # it ends by a bug alone
+    with suppress(OSError, termios.error):  # the terminal was closed: there is nothing left to put in order
+        before = _take_keys()
+        if before is not None:
+            loop.add_reader(sys.stdin, _look_at_keys, over)
+        hint = "Ctrl-C quits" if before is None else "q quits"
         try:
-            with suppress(KeyboardInterrupt):
-                _show_until_left(watch, console)
-            if watch.fault is not None:
-                raise watch.fault
-            return
-        except _Suspended:
-            os.kill(os.getpid(), signal.SIGSTOP)
-        except (OSError, termios.error):  # the terminal was closed: there is nothing left to put in order
-            return
+            with Live(
+                console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
+                get_renderable=lambda: _drawn(watch.frame, console, hint),
+            ) as live:  # fmt: skip
+                loop.add_signal_handler(signal.SIGTSTP, _suspend, live, before)
+                while not over.is_set():
+                    live.refresh()
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(over.wait(), _DRAW_EVERY_S)
+        finally:
+            _give_back(before)
+    if reading.done():
+        reading.result()
+    reading.cancel()
 
 
-def _show_until_left(watch: Watch, console: Console) -> None:
-    hint = "q quits" if _has_keys() else "Ctrl-C quits"
-    with _keys_at_once(), Live(
-        console=console, screen=True, refresh_per_second=_DRAWN_PER_S, redirect_stdout=False, redirect_stderr=False,
-        get_renderable=lambda: _drawn(watch.frame, console, hint),
-    ):  # fmt: skip
-        while watch.fault is None and not _is_quit_pressed(1 / _DRAWN_PER_S):
-            pass
-
-
-def _has_keys() -> bool:
-    """Standard input may be a file, or closed."""
-    return sys.stdin is not None and sys.stdin.isatty()
-
-
-@contextmanager
-def _keys_at_once() -> Iterator[None]:
-    """Standard input key by key and without echo, where it is a terminal; put back at the end."""
-    if not _has_keys():
-        yield
-        return
+def _take_keys() -> list[Any] | None:
+    """Standard input key by key and without echo: how it was before. None where it is no terminal, or closed."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
     before = termios.tcgetattr(sys.stdin)
-    try:
-        tty.setcbreak(sys.stdin, termios.TCSANOW)
-        yield
-    finally:
-        # What was typed meanwhile was for this screen: the shell shall not run it.
+    tty.setcbreak(sys.stdin, termios.TCSANOW)
+    return before
+
+
+def _give_back(before: list[Any] | None) -> None:
+    """What was typed meanwhile was for this screen: the shell shall not run it."""
+    if before is not None:
         termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
 
 
-def _is_quit_pressed(within_s: float) -> bool:
+def _suspend(live: Live, before: list[Any] | None) -> None:
+    """Ctrl-Z."""
+    live.stop()
+    _give_back(before)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    _take_keys()
+    live.start()
+
+
+def _look_at_keys(over: asyncio.Event) -> None:
     """No byte means that the terminal is gone."""
-    if not _has_keys():
-        time.sleep(within_s)
-        return False
-    if not select.select([sys.stdin], [], [], within_s)[0]:
-        return False
-    pressed = os.read(sys.stdin.fileno(), 64)
-    return not pressed or bool({*pressed} & {*b"qQ"})
+    pressed = b""
+    with suppress(OSError):
+        pressed = os.read(sys.stdin.fileno(), 64)
+    if not pressed or {*pressed} & {*b"qQ"}:
+        over.set()

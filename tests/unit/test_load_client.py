@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import socket
 import ssl
 import subprocess
@@ -152,7 +153,26 @@ def test_a_client_sends_its_key_and_the_headers_of_the_request(serve):
     assert b"\r\nIdempotency-Key: k\r\n" in server.received[0]
 
 
-@pytest.mark.parametrize("url", ["ftp://example.org", "http://", "http://127.0.0.1/correct", "http://127.0.0.1/?a=b"])
-def test_what_is_no_base_url_is_refused(url: str):
-    with pytest.raises(ValueError, match="must look like"):
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:8000", "ftp://h", "http://", "http://h/correct", "http://h/?a=b", "http://h:x", "http://h:99999",
+     "http://user:secret@h"],
+)  # fmt: skip
+def test_what_is_no_base_url_is_refused_without_its_password(url: str):
+    with pytest.raises(ValueError, match="must look like") as refused:
         Client(url)
+
+    assert "secret" not in str(refused.value)
+
+
+def test_a_request_from_code_without_a_loop_leaves_the_signals_of_the_process_as_they_are(serve):
+    reader, writer = socket.socketpair()
+    with reader, writer:
+        writer.setblocking(False)
+        before = signal.set_wakeup_fd(writer.fileno())
+        try:
+            fetch(Client(serve(lambda _: http(200, OK)).url), "GET", "/metrics")
+        finally:
+            after = signal.set_wakeup_fd(before)
+
+        assert after == writer.fileno()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from ops.load import ceiling, prompts
+from ops.load import prompts
 from ops.load.command import loadtest
 from ops.run.embedded_redis import free_port
 from tests.small_server import FULL, OK, StartServer, http, small_servers
@@ -27,12 +28,6 @@ def test_the_shipped_prompts_are_many_and_of_all_lengths():
     assert len(set(sentences)) >= 1000
     assert {len(sentence.split()) // 10 for sentence in sentences} >= {0, 1, 2, 3}
     assert sentences != prompts.load(None, seed=2)
-
-
-def test_the_ceiling_is_measured_against_fixed_answers():
-    summary = ceiling.measure(["He goed."], concurrency=4, seconds=0.2)
-
-    assert set(summary["statuses"]) == {"200"} and summary["requests"] > 0
 
 
 def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
@@ -54,6 +49,8 @@ def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_pat
         (["--duration", "fast"], "60s, 2m or 500ms"),
         (["--duration", "2h"], "60s, 2m or 500ms"),
         (["--concurrency", "0"], "1<=x<=4096"),
+        (["--rate", "10", "--concurrency", "4"], "--rate is for an open loop, --concurrency for a closed one"),
+        (["--sentences", os.devnull], "holds no sentence"),
     ],
 )
 def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str):
@@ -81,7 +78,7 @@ def test_a_url_where_nobody_listens_ends_the_load_before_it_begins(options: list
 
     assert ended.exit_code == 1
     assert ended.output == (
-        f"Error: nobody listens at {url} (Connection refused): start a server there, or name another --url\n"
+        f"Error: no connection to {url} (Connection refused): start a server there, or name another --url\n"
     )
 
 
@@ -97,19 +94,3 @@ def test_a_server_that_wants_a_key_ends_the_load_at_its_first_answer(serve, opti
         " Give it with --api-key, or better by MINISERVE_API_KEY.\n"
     )
     assert server.num_requests <= 16
-
-
-def test_a_file_without_sentences_is_refused(tmp_path: Path):
-    empty = tmp_path / "empty.txt"
-    empty.write_text("\n\n")
-
-    refused = CliRunner().invoke(loadtest, ["--sentences", str(empty)])
-
-    assert refused.exit_code == 2 and "holds no sentence" in refused.output
-
-
-def test_an_open_loop_has_no_number_of_clients():
-    done = CliRunner().invoke(loadtest, ["--rate", "10", "--concurrency", "4"])
-
-    assert done.exit_code == 2
-    assert "--rate is for an open loop, --concurrency for a closed one" in done.output
