@@ -1,4 +1,4 @@
-"""Where figures and weights come from: what a reader needs to make them again."""
+"""Where figures and weights come from: what a reader needs to judge them, and to make them again."""
 
 from __future__ import annotations
 
@@ -7,22 +7,33 @@ import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _CPU_INFO = Path("/proc/cpuinfo")
 _BLOCK_BYTES = 1 << 20
+_LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "httptools", "uvloop", "matplotlib")
 
 
 def provenance() -> dict[str, Any]:
-    """What stands atop every file of figures: the command, the code, when, the machine."""
+    """What stands atop every file of figures: the command, the code, the model, when, the machine."""
+    from worker.model.weights import DEFAULT_PATH
+
+    versions = {"python": platform.python_version()}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            versions[name] = version(name)
     return {
         "command": " ".join(["miniserve", *sys.argv[1:]]),
         "commit": git_commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
+        "versions": versions,
+        "weights_sha256": file_digest(DEFAULT_PATH),
     }
 
 

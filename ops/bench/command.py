@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable
@@ -17,8 +18,8 @@ import click
 
 from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
 from ops.bench.experiment import Plan, Row, read_rows, write_rows
-from ops.bench.manifest import write_manifest
 from ops.options import option
+from ops.provenance import provenance
 
 EXPERIMENTS: dict[str, ModuleType] = {
     "static-sweep": static_sweep, "modes": modes, "concurrency": concurrency, "occupancy": occupancy,
@@ -94,9 +95,9 @@ def _best_static(out: Path) -> tuple[int, float] | None:
 def _run(name: str, measure: Callable[[Plan], Iterable[Row]], plan: Plan, out: Path) -> None:
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
-    about: dict[str, Any] = {"experiment": name, "seed": plan.seed}
-    about |= {key: getattr(plan, key) for key in EXPERIMENTS[name].PLANNED}
-    write_manifest(folder, about)  # before the measurement: the commit may be another one by its end
+    about = {"experiment": name, "seed": plan.seed, **{key: getattr(plan, key) for key in EXPERIMENTS[name].PLANNED}}
+    document = provenance() | about  # before the measurement: the commit may be another one by its end
+    (folder / "manifest.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     with closing(_each(measure(plan))) as rows:  # closed, it ends its servers
         write_rows(folder / EXPERIMENTS[name].CSV, rows)
     _draw(name, folder)

@@ -6,53 +6,35 @@ fuller batch costs an iteration little more, so p50 stays nearly flat until the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, medians_table, rounds
 from ops.load.arrivals import Limits
-from ops.tables import table
 
 CSV = "concurrency.csv"
 PLANNED = ("num_runs", "scale")  # what of the plan it goes by
 MODES = ("threaded", "continuous")
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
-STEADY_CLIENTS = 8
 _SECONDS = 4.0
-_STEADY_S = 60.0
-_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "not_ok")
 
 
 def measure(plan: Plan) -> list[Row]:
-    """Each number of clients for some seconds, and eight of them for a minute."""
+    """Each number of clients for some seconds."""
     cases = [Case(mode, ("--mode", mode), {"mode": mode}) for mode in MODES]
+    loads = [Load("series", Limits(duration_s=_SECONDS * plan.scale), clients) for clients in CLIENTS]
     rows: list[Row] = []
     for run, case in rounds(cases, plan.num_runs, "concurrency"):
-        loads = [Load("series", Limits(duration_s=_SECONDS * plan.scale), clients) for clients in CLIENTS]
-        rows += _with_clients(measure_case(case, loads, run, plan.seed), CLIENTS)
-    steady = Load(f"steady, {_STEADY_S * plan.scale:g} s", Limits(duration_s=_STEADY_S * plan.scale), STEADY_CLIENTS)
-    for run, case in rounds(cases, plan.num_runs, f"{STEADY_CLIENTS} clients, steady"):
-        rows += _with_clients(measure_case(case, [steady], run, plan.seed), [STEADY_CLIENTS])
+        rows += measure_case(case, loads, run, plan.seed)
     return rows
 
 
-def _with_clients(rows: Iterable[Row], clients: Iterable[int]) -> list[Row]:
-    return [{"clients": number, **row} for number, row in zip(clients, rows, strict=True)]
-
-
 def summary(rows: list[Row]) -> list[str]:
-    cells = [
-        (mode, load, round(clients), round(point["throughput_per_s"]), f"{point['p50_ms']:.1f}",
-         f"{point['p95_ms']:.1f}", round(point["not_ok"]))
-        for load in dict.fromkeys(row["load"] for row in rows)
-        for mode in MODES
-        for clients, point in _points(rows, mode, load).items()
-    ]  # fmt: skip
-    return [table(("mode", "load", ">clients", ">corrections/s", ">p50 ms", ">p95 ms", ">not answered"), cells)]
+    return [medians_table(_series(rows), ("mode", "clients"), ("throughput_per_s", "p50_ms", "p95_ms", "not_ok"))]
 
 
-def _points(rows: list[Row], mode: str, load: str = "series") -> dict[float, dict[str, float]]:
-    return medians([row for row in rows if row["mode"] == mode and row["load"] == load], "clients", _COLUMNS)
+def _series(rows: list[Row]) -> list[Row]:
+    """Files of before 2.0 have another load, too."""
+    return [row for row in rows if row["load"] == "series"]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
@@ -61,7 +43,8 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
     path = folder / "p50_vs_concurrency.png"
     with figure(path, "Median latency against the number of clients") as axes:
         for mode, label in (("threaded", "threaded: each request by itself"), ("continuous", "continuous batching")):
-            points = _points(rows, mode)
+            of_mode = [row for row in _series(rows) if row["mode"] == mode]
+            points = medians(of_mode, "clients", ("p50_ms", "throughput_per_s"))
             latencies = [point["p50_ms"] for point in points.values()]
             axes.plot(list(points), latencies, MARKERS[mode] + "-", color=COLOURS[mode], label=label)
             last = list(points)[-1]

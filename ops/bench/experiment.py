@@ -17,6 +17,7 @@ from ops.load.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
 from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements
+from ops.tables import table
 
 Row = dict[str, Any]
 
@@ -26,6 +27,12 @@ LOAD_COLUMNS = (
 )  # fmt: skip
 # Of the worker, warm-up included. A mode without one does not count, nor does a worker that was killed.
 COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "mean_prompt_tokens")
+_HEADINGS = {
+    "setting": "mode", "server": "server", "mode": "mode", "load": "load", "throughput_per_s": ">corrections/s",
+    "times_unbatched": ">x", "p50_ms": ">p50 ms", "p95_ms": ">p95 ms", "p99_ms": ">p99 ms", "not_ok": ">not answered",
+    "mean_prefill_batch": ">sequences a batch", "cpu_us": ">CPU us a request",
+}  # fmt: skip
+_WHOLE = ("clients", "slots", "throughput_per_s", "cpu_us", "not_ok")
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
 
@@ -74,7 +81,8 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iter
         Generator(client, sentences, warm_up, Limits(total=_WARM_UP_REQUESTS)).run()
         for load in loads:
             measured = Generator(client, sentences, load.arrivals(seed + run), load.limits).run()
-            rows.append({"run": run, "load": load.label, **case.columns, **as_columns(measured)})
+            about = {"run": run, "load": load.label, "clients": load.concurrency or ""}
+            rows.append(about | case.columns | as_columns(measured))
     counters = system.counters if len(loads) == 1 else {}  # of several loads nobody could say whose they are
     for row in rows:
         row |= {name: counters.get(name, np.nan) for name in COUNTERS}
@@ -135,3 +143,14 @@ def medians(rows: Iterable[Row], by: str, columns: Sequence[str]) -> dict[Any, d
     return {
         key: {name: float(np.median([row[name] for row in group])) for name in columns} for key, group in groups.items()
     }
+
+
+def medians_table(rows: Iterable[Row], by: Sequence[str], columns: Sequence[str]) -> str:
+    """The medians of all rows that agree in `by`."""
+    points = medians([row | {"key": tuple(row[name] for name in by)} for row in rows], "key", columns)
+    cells = [map(_cell, (*by, *columns), (*key, *point.values())) for key, point in points.items()]
+    return table([_HEADINGS.get(name, f">{name}") for name in (*by, *columns)], [list(row) for row in cells])
+
+
+def _cell(column: str, value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:,.{0 if column in _WHOLE else 1}f}"

@@ -6,10 +6,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, medians_table, rounds
 from ops.bench.static_sweep import static_case
 from ops.load.arrivals import Limits
-from ops.tables import table
 from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import MODES
 
@@ -46,10 +45,9 @@ def measure(plan: Plan, static: tuple[int, float] = DEFAULT_STATIC) -> list[Row]
     rows: list[Row] = []
     for run, case in rounds(cases(static), plan.num_runs, "modes, closed loop"):
         rows += measure_case(case, [standard, long], run, plan.seed)
-    capacity = medians((row for row in rows if row["load"] == long.label), "mode", _COLUMNS)["static"][
-        "throughput_per_s"
-    ]
-    offered = Load(OPEN_LABEL, Limits(duration_s=_OPEN_S * plan.scale), rate_per_s=OFFERED_SHARE * capacity)
+    found = medians((row for row in rows if row["load"] == long.label), "mode", ["throughput_per_s"])
+    offered_per_s = OFFERED_SHARE * found["static"]["throughput_per_s"]
+    offered = Load(OPEN_LABEL, Limits(duration_s=_OPEN_S * plan.scale), rate_per_s=offered_per_s)
     batching = [case for case in cases(static) if case.columns["mode"] in ("static", "continuous")]
     for run, case in rounds(batching, plan.num_runs, "modes, open loop"):
         rows += measure_case(case, [offered], run, plan.seed)
@@ -57,15 +55,7 @@ def measure(plan: Plan, static: tuple[int, float] = DEFAULT_STATIC) -> list[Row]
 
 
 def summary(rows: list[Row]) -> list[str]:
-    cells = [
-        (load, setting, round(rate), *(f"{ms:.1f}" for ms in times_ms), round(not_ok))
-        for load in dict.fromkeys(row["load"] for row in rows)
-        for setting, (rate, *times_ms, not_ok) in (
-            (setting, point.values())
-            for setting, point in medians([row for row in rows if row["load"] == load], "setting", _COLUMNS).items()
-        )
-    ]
-    return [table(("load", "mode", ">corrections/s", ">p50 ms", ">p95 ms", ">p99 ms", ">not answered"), cells)]
+    return [medians_table(rows, ("load", "setting"), _COLUMNS)]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

@@ -7,14 +7,14 @@ that serve run on the virtual clock of `miniserve plan`, so the result is the sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import ForwardCost, StageCost
-from ops.plan.mix import SizedRequest, sized_texts
+from ops.plan.mix import SizedRequest, sized_sentences
 from ops.plan.worker import Job, SimulatedWorker, WorkerModel
 from ops.tables import table
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
@@ -44,38 +44,25 @@ def policies(limits: BatchLimits) -> dict[str, ContinuousBatching]:
 
 def measure(plan: Plan) -> list[Row]:
     """A row for every place in every iteration while requests still wait."""
-    requests = sized_requests(prompts.load(None, plan.seed)[:_NUM_REQUESTS])
+    requests = sized_sentences(prompts.load(None, plan.seed)[:_NUM_REQUESTS])
     settings = Settings()
     limits = BatchLimits(settings.kv_budget_tokens, SLOTS, settings.max_iteration_tokens)
     rows = []
     for name, policy in policies(limits).items():
-        rows += [{"policy": name, **row} for row in occupancy(policy, requests)[0]]
-    # The same once more with places in plenty: now the tokens bind.
-    for name, policy in policies(replace(limits, max_slots=settings.max_slots)).items():
-        busy, peak_tokens = occupancy(policy, requests)
-        num_places = max(row["slot"] for row in busy if row["state"] != "idle") + 1
-        facts = {"peak tokens": peak_tokens, "budget": limits.kv_budget_tokens,
-                 "places": num_places}  # fmt: skip
-        rows += [{"policy": name, "iteration": "", "slot": "", "state": what, "number": n} for what, n in facts.items()]
+        rows += [{"policy": name, **row} for row in occupancy(policy, requests)]
     return rows
 
 
-def sized_requests(sentences: Sequence[str]) -> list[SizedRequest]:
-    """Of all sentences of these texts, one after the other."""
-    return [one for text in sized_texts(sentences) for one in text]
-
-
-def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> tuple[list[Row], int]:
-    """What each place does in each iteration while requests wait (token, waste, idle); most tokens reserved."""
+def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> list[Row]:
+    """What each place does in each iteration while requests wait: token, waste, idle."""
     lengths = {request.request_id: length for request, length in requests}
     rows: list[Row] = []
-    peaks = [0]
+    iterations = count()
 
     def note(plan: StepPlan) -> None:
         if not policy.waiting and not plan.prefills:  # none waited
             return
-        peaks.append(policy.reserved_tokens)
-        iteration, doing = len(peaks) - 2, {}
+        iteration, doing = next(iterations), {}
         for sequence in plan:
             is_wanted = len(sequence.output_ids) < lengths[sequence.request_id]
             doing[sequence.slot] = ("token" if is_wanted else "waste", int(sequence.request_id))
@@ -89,7 +76,7 @@ def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> t
     worker.deliver([Job(request, length, 0.0, None) for request, length in requests])
     while clock.step():
         pass
-    return rows, max(peaks)
+    return rows
 
 
 def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
@@ -107,14 +94,14 @@ def num_iterations(rows: Sequence[Row], policy: str) -> int:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    facts = {(row["policy"], row["state"]): round(row["number"]) for row in rows if row["slot"] == ""}
     cells = [
-        (policy, round(num_iterations(rows, policy)), f"{share['idle']:.1%}", f"{share['waste']:.1%}",
-         *(facts[policy, fact] for fact in ("places", "peak tokens", "budget")))
+        (policy, round(num_iterations(rows, policy)), f"{share['idle']:.1%}", f"{share['waste']:.1%}")
         for policy, share in shares(rows).items()
-    ]  # fmt: skip
-    headings = ("policy", ">iterations", ">idle", ">wasted", ">at once, places in plenty", ">tokens then", ">of")
-    return [f"{SLOTS} places, {_NUM_REQUESTS} requests, all waiting from the start", table(headings, cells)]
+    ]
+    return [
+        f"{SLOTS} places, {_NUM_REQUESTS} requests, all waiting from the start",
+        table(("policy", ">iterations", ">idle", ">wasted"), cells),
+    ]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:

@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 import psutil
 
-from ops.bench.experiment import Plan, Row, as_columns, medians, rounds
+from ops.bench.experiment import Plan, Row, as_columns, medians, medians_table, rounds
 from ops.bench.system import cpu_us, own_cpu_us, role, tree
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
@@ -179,34 +179,28 @@ _VICTIMS = {"worker": _worker, "the process with the connections": lambda one: h
 
 
 def summary(rows: list[Row]) -> list[str]:
-    cells = [
-        (name, clients, round(rate), f"{p50:.1f}", f"{p95:.1f}", f"{spent_us / 1000:.2f}", round(not_ok))
-        for clients in CLIENTS
-        for name, (rate, p50, p95, spent_us, not_ok) in _points(rows, clients).items()
-    ]
-    headings = ("server", ">clients", ">corrections/s", ">p50 ms", ">p95 ms", ">CPU ms a request", ">not answered")
     lost = [
         (row["server"], row["killed"], *(round(count) for count in (row["requests"] - row["not_ok"], row["failed"],
          row["refused"], row["max_ms"])), row["serves_again"]) for row in rows if row["killed"]
     ]  # fmt: skip
     kills = ("server", "killed", ">answered", ">failed", ">refused", ">longest answer, ms", "serves again")
-    return [table(headings, cells), "", table(kills, lost)]
+    return [medians_table(_calm(rows), ("clients", "server"), _COLUMNS), "", table(kills, lost)]
 
 
-def _points(rows: list[Row], clients: int) -> dict[str, list[float]]:
-    measured = [row for row in rows if row["clients"] == clients and not row["killed"]]
-    return {name: list(point.values()) for name, point in medians(measured, "server", _COLUMNS).items()}
+def _calm(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if not row["killed"]]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     from ops.bench.figures import COLOURS, figure
 
-    path, points = folder / "throughput_by_peer.png", _points(rows, CLIENTS[0])
+    path, many = folder / "throughput_by_peer.png", [row for row in _calm(rows) if row["clients"] == CLIENTS[0]]
+    points = medians(many, "server", ("throughput_per_s", "p95_ms"))
     names = [name.replace(", ", "\n") for name in points]
     colours = [COLOURS["other" if "worker" in name else "continuous"] for name in points]
     with figure(path, f"The same corrector behind other servers, {CLIENTS[0]} clients") as axes:
-        bars = axes.bar(names, [rate for rate, *_ in points.values()], color=colours)
-        labels = [f"{rate:,.0f}\np95 {p95:.0f} ms" for rate, _, p95, *_ in points.values()]
+        bars = axes.bar(names, [point["throughput_per_s"] for point in points.values()], color=colours)
+        labels = [f"{point['throughput_per_s']:,.0f}\np95 {point['p95_ms']:.0f} ms" for point in points.values()]
         axes.bar_label(bars, labels, padding=2, fontsize=8)
         axes.set(ylabel="corrections per second")
         axes.margins(y=0.2)

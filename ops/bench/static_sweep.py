@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, rounds
+from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, medians_table, rounds
 from ops.load.arrivals import Limits
-from ops.tables import table
 
 CSV = "batch_sweep.csv"
 PLANNED = ("num_runs", "concurrency", "total")  # what of the plan it goes by
 SETTINGS = ((1, 0), (2, 10), (4, 10), (8, 20), (16, 20), (32, 50))  # (max_batch, max_wait_ms)
-_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_batch")
+_COLUMNS = ("throughput_per_s", "times_unbatched", "p50_ms", "p95_ms", "mean_prefill_batch")
 
 
 def static_case(max_batch: int, max_wait_ms: float) -> Case:
@@ -51,11 +50,6 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    points = medians(rows, "setting", _COLUMNS)
-    base = points["unbatched"]["throughput_per_s"]
-    cells = [
-        (setting, round(rate), f"{rate / base:.2f}", f"{p50:.1f}", f"{p95:.1f}", f"{size:.1f}")
-        for setting, (rate, p50, p95, size, _) in ((setting, point.values()) for setting, point in points.items())
-    ]
-    headings = ("max_batch, max_wait_ms", ">corrections/s", ">x", ">p50 ms", ">p95 ms", ">sequences a batch")
-    return [table(headings, cells)]
+    base_per_s = medians(rows, "setting", ["throughput_per_s"])["unbatched"]["throughput_per_s"]
+    compared = [row | {"times_unbatched": row["throughput_per_s"] / base_per_s} for row in rows]
+    return [medians_table(compared, ("setting",), _COLUMNS)]

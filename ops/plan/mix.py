@@ -81,6 +81,11 @@ def sized_texts(texts: Sequence[str]) -> list[list[SizedRequest]]:
     return [[(request, lengths[request.request_id]) for request in one] for one in requests]
 
 
+def sized_sentences(texts: Sequence[str]) -> list[SizedRequest]:
+    """Those of all texts, one after the other."""
+    return [one for text in sized_texts(texts) for one in text]
+
+
 @cache
 def prompt_of(num_tokens: int) -> tuple[int, ...]:
     """Token ids that nobody reads."""

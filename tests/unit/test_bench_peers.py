@@ -66,7 +66,7 @@ def test_the_tables_and_the_figure_are_made_from_the_rows_alone(tmp_path: Path):
     killed = rows("now", 64, 0, killed="worker", failed=7, serves_again="yes")[:1]
 
     told = [line.split() for line in "\n".join(peers.summary(measured + killed)).splitlines()]
-    assert ["old", "64", "2", "15.0", "19.5", "1.10", "0"] in told
+    assert ["64", "old", "2", "15.0", "19.5", "1,100", "0"] in told
     assert ["now", "worker", "2", "7", "0", "20", "yes"] in told
     assert peers.draw(measured + killed, tmp_path)[0].read_bytes().startswith(b"\x89PNG")
 
