@@ -14,12 +14,12 @@ from tqdm import tqdm
 from ops.bench.system import serving
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
-from ops.options import option
+from ops.options import NewFile, option
 from ops.plan import costs, fit
 from ops.plan.costs import Calibration, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.measuring import QUIET_PERCENT, SLOTS, LoadPlan, MeasuredSystem, measure_iterations, wait_until_quiet
-from ops.plan.mix import Mix, mix_of
+from ops.plan.mix import mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
 from ops.tables import table
@@ -40,7 +40,6 @@ class Measured:
 
     iterations: Sequence[Iteration]
     loads: Sequence[MeasuredLoad]
-    mixes: Sequence[Mix]  # of each load
     cores: float
 
 
@@ -48,9 +47,9 @@ def measure(seed: int, scale: float) -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
     sentences = prompts.load(None, seed)[:_NUM_TEXTS]
     texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
-    single, several = mix_of(sentences), mix_of(texts)
-    plans = [LoadPlan(clients, sentences, single.sentences_per_text) for clients in CLIENTS]
-    plans.append(LoadPlan(_TEXT_CLIENTS, texts, several.sentences_per_text))
+    single = mix_of(sentences)
+    plans = [LoadPlan(clients, sentences, single) for clients in CLIENTS]
+    plans.append(LoadPlan(_TEXT_CLIENTS, texts, mix_of(texts)))
     iterations: list[Iteration] = []
     loads = []
     with tqdm(total=len(SLOTS) + len(plans) + 1, desc="calibrate", unit="step", leave=False) as bar:
@@ -64,80 +63,67 @@ def measure(seed: int, scale: float) -> Measured:
             for plan in plans:
                 loads.append(system.measure(plan, _LOAD_S * scale))
                 bar.update()
-    return Measured(iterations, loads, [*[single] * len(CLIENTS), several], len(os.sched_getaffinity(0)))
+    return Measured(iterations, loads, len(os.sched_getaffinity(0)))
 
 
 def calibration_of(measured: Measured) -> Calibration:
     """The costs with which the calculation does what was measured."""
     forward = fit.fit_forward(measured.iterations)
     loads = measured.loads
+    first = {name: StageCost(0.0, loads[_MANY].cpu_s[name], 0.0) for name in fit.STAGES}
     found = Calibration(
         version=costs.VERSION, machine=cpu_name(), commit=git_commit(), date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads),
-        **{name: StageCost(0.0, loads[-2].cpu_s[name], 0.0) for name in fit.STAGES},
-        hop_s=0.0,
+        cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads), api=first["api"],
+        redis=first["redis"], client=first["client"], hop_s=0.0,
     )  # fmt: skip
     for _ in range(_ROUNDS):
-        outcomes = [_simulated(found, load, mix) for load, mix in zip(loads, measured.mixes, strict=True)]
+        outcomes = [_simulated(found, load) for load in loads]
         stages = {
             name: fit.fit_stage(name, loads, [outcome.wakes[name] for outcome in outcomes]) for name in fit.STAGES
         }
-        found = replace(found, **stages)
-    found = replace(found, hop_s=_hop_s(found, loads[0], measured.mixes[0]))
+        found = replace(found, api=stages["api"], redis=stages["redis"], client=stages["client"])
+    found = replace(found, hop_s=_hop_s(found, loads[0]))
     return replace(found, cores=_cores(found, measured))
 
 
 def _cores(found: Calibration, measured: Measured) -> float:
     """As many as many clients got: fewer than there are where others run, or where a core sleeps that has work."""
-    load, mix, cores = measured.loads[_MANY], measured.mixes[_MANY], found.cores
+    load, cores = measured.loads[_MANY], found.cores
     for _ in range(2):  # fewer cores make larger batches, which need less of them
-        computed = sum(_simulated(replace(found, cores=cores), load, mix).busy.values())
+        computed = sum(_simulated(replace(found, cores=cores), load).busy.values())
         cores *= min(1.0, load.used_cores / computed)
     return cores
 
 
-def _simulated(found: Calibration, load: MeasuredLoad, mix: Mix) -> Outcome:
+def _simulated(found: Calibration, load: MeasuredLoad) -> Outcome:
     deployment = Deployment(cores=found.cores, has_clients=True)
-    return Service(deployment, found, mix).run(ClosedLoop(load.clients), _SIMULATED)
+    return Service(deployment, found, load.mix).run(ClosedLoop(load.clients), _SIMULATED)
 
 
-def _hop_s(found: Calibration, alone: MeasuredLoad, mix: Mix) -> float:
+def _hop_s(found: Calibration, alone: MeasuredLoad) -> float:
     """With one client nothing waits for anything: what its mean latency has beyond all work is the way."""
-    computed_s = 1 / _simulated(found, alone, mix).throughput_per_s
+    computed_s = 1 / _simulated(found, alone).throughput_per_s
     return max(0.0, 1 / alone.throughput_per_s - computed_s) / _NUM_HOPS
 
 
 def check(found: Calibration, measured: Measured) -> list[tuple[MeasuredLoad, Outcome]]:
     """Each load as it was measured, and as the calculation has it now."""
-    pairs = zip(measured.loads, measured.mixes, strict=True)
-    return [(load, _simulated(found, load, mix)) for load, mix in pairs]
+    return [(load, _simulated(found, load)) for load in measured.loads]
 
 
 def lines(found: Calibration, measured: Measured) -> list[str]:
-    """The costs for people, in microseconds, and each load measured and computed."""
-    forward = found.forward
-    us = {name: [f"{1e6 * cost:.1f}" for cost in (stage.wake_s, stage.request_s, stage.sentence_s)]
-          for name in ("worker", *fit.STAGES) for stage in [getattr(found, name)]}  # fmt: skip
+    """For people: each load as it was measured and as it is computed. The costs are in the file."""
     loads = [
         (load.clients, f"{load.sentences:.1f}", round(load.throughput_per_s), round(computed.throughput_per_s),
          *(f"{1e3 * s:.2f}" for s in (load.p50_s, computed.quantile_s(0.5), load.p95_s, computed.quantile_s(0.95))))
         for load, computed in check(found, measured)
     ]  # fmt: skip
-    iteration = (forward.fixed_s, forward.prompt_s, forward.prompt_token_s, forward.decode_s, forward.context_s)
-    each = ("iteration", "prompt", "prompt token", "decode step", "cached token")
-    return [
-        f"{found.machine}: {found.cores:.2g} of {measured.cores} cores",
-        "; ".join(f"{name} {1e6 * cost:.2f} us" for name, cost in zip(each, iteration, strict=True)),
-        table(("us", ">to wake up", ">a request", ">a sentence"), [(name, *cells) for name, cells in us.items()]),
-        f"between processes {1e6 * found.hop_s:.1f} us",
-        table((">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed"),
-              loads),
-    ]  # fmt: skip
+    headings = (">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed")
+    return [f"{found.machine}: {found.cores:.2g} of {measured.cores} cores", table(headings, loads)]
 
 
 @click.command()
-@option("--save", type=click.Path(dir_okay=False, writable=True, path_type=Path), default=costs.DEFAULT_FILE,
-        show_default=True)  # fmt: skip
+@option("--save", type=NewFile(), default=costs.DEFAULT_FILE, show_default=True)
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
 def calibrate(save: Path, seed: int, quick: bool) -> None:
@@ -146,8 +132,6 @@ def calibrate(save: Path, seed: int, quick: bool) -> None:
     Runs the engine alone, and then a system of its own on free ports, for some twenty seconds. Run nothing else
     meanwhile. The file has the costs of an iteration by what it computes, and of a request in API, Redis and worker.
     """
-    if not save.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {save.parent}", param_hint="--save")
     others = wait_until_quiet()
     try:
         measured = measure(seed, 0.2 if quick else 1.0)

@@ -13,9 +13,9 @@ from tqdm import tqdm
 from ops.load import prompts as shipped
 from ops.options import RangedType, option, with_settings
 from ops.plan import costs, report
-from ops.plan.costs import DEFAULT_FILE, Calibration
+from ops.plan.costs import DEFAULT_FILE
 from ops.plan.mix import Mix, mix_of
-from ops.plan.sizing import Goal, GoalError, Sizer
+from ops.plan.sizing import Goal, Sizer
 from scheduler.settings import Range, Settings
 
 _NUM_TEXTS = 600
@@ -47,15 +47,12 @@ def plan(settings: Settings, rate: float, p95: float, json: bool, **asked: Any) 
     """
     if not settings.uses_queue:
         raise click.UsageError(f"--mode {settings.mode} has no workers to size; take continuous or static")
-    calibration = _calibration(asked["calibration"])
+    calibration = costs.read(asked["calibration"] or (DEFAULT_FILE if DEFAULT_FILE.exists() else costs.SHIPPED))
     mix, goal = _mix(asked["prompts"]), Goal(rate, p95 / 1e3)
     with tqdm(desc="plan", unit="size", leave=False, disable=None) as bar:
         number = round((_QUICK if asked["quick"] else 1.0) * _NUM_REQUESTS)
         sizer = Sizer(calibration, mix, asked["cores"] or inf, settings, number, bar.update)
-        try:
-            found = report.report(sizer, goal)
-        except GoalError as error:
-            raise click.ClickException(str(error)) from None
+        found = report.report(sizer, goal)
     if json:
         click.echo(json_format.dumps(found.document(), indent=2))
         return
@@ -63,25 +60,11 @@ def plan(settings: Settings, rate: float, p95: float, json: bool, **asked: Any) 
     click.echo("\n".join(report.lines(found)))
 
 
-def _calibration(path: Path | None) -> Calibration:
-    path = path or (DEFAULT_FILE if DEFAULT_FILE.exists() else costs.SHIPPED)
-    try:
-        found = costs.read(path)
-    except costs.CostsError as error:
-        raise click.BadParameter(str(error), param_hint="--calibration") from None
-    if path == costs.SHIPPED:
-        click.echo("these are the costs that ship; `miniserve calibrate` measures those of this machine", err=True)
-    return found
-
-
 def _mix(path: Path | None) -> Mix:
-    try:
-        texts = shipped.load(path, 0)
-    except (ValueError, OSError) as error:
-        raise click.BadParameter(str(error), param_hint="--prompts") from None
-    mix = mix_of(texts[:_NUM_TEXTS])
+    texts = shipped.load(path, 0)[:_NUM_TEXTS]
+    mix = mix_of(texts)
     if not mix.texts:
-        raise click.BadParameter(f"{path} holds no text that the server takes", param_hint="--prompts")
-    if num_refused := len(texts[:_NUM_TEXTS]) - len(mix.texts):
+        raise click.UsageError(f"{path} holds no text that the server takes")
+    if num_refused := len(texts) - len(mix.texts):
         click.echo(f"{num_refused} texts are left out, for the server would refuse them", err=True)
     return mix

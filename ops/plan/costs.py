@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
+import click
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 DEFAULT_FILE = Path("calibration.json")
 SHIPPED = Path(__file__).with_name("calibration.json")  # of the machine that the documents name
-VERSION = 1
+VERSION: Final = 1
 _CHECKED = ConfigDict(extra="forbid")
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 
 
-class CostsError(Exception):
-    """The file cannot be used, and why: a sentence that can be shown."""
+class CostsError(click.UsageError):
+    """The file cannot be used, and why."""
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
@@ -47,7 +48,7 @@ class StageCost:
     request_s: Seconds
     sentence_s: Seconds  # each sentence of the request
 
-    def of_request(self, num_sentences: int) -> float:
+    def of_request(self, num_sentences: float) -> float:
         return self.request_s + self.sentence_s * num_sentences
 
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from ops.plan.costs import ForwardCost, StageCost
+from ops.plan.mix import Mix
 
 STAGES = ("api", "redis", "client")
 
@@ -29,13 +30,18 @@ class MeasuredLoad:
     """What one load cost."""
 
     clients: int
-    sentences: float  # of a text
+    mix: Mix
     num_requests: int
     throughput_per_s: float
     p50_s: float
     p95_s: float
     cpu_s: dict[str, float] = field(default_factory=dict)  # by process: for each request
     iterations: dict[str, float] = field(default_factory=dict)  # sums of the worker: for each request
+
+    @property
+    def sentences(self) -> float:
+        """Of a text."""
+        return self.mix.sentences_per_text
 
     @property
     def used_cores(self) -> float:

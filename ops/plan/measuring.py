@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import cycle
 
 import numpy as np
 import psutil
@@ -16,9 +17,9 @@ from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.observe.scrape import scrape
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.mix import sized_texts
+from ops.plan.mix import Mix, sized_sentences
 from scheduler.batching import ContinuousBatching, StepPlan
-from scheduler.messages import Delivery
+from scheduler.messages import CorrectionRequest, Delivery
 from scheduler.observations import Observations
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
@@ -44,16 +45,18 @@ class _PlanKeeper(Observations):
 
 def measure_iterations(texts: Sequence[str], seconds: float, seed: int) -> Iterator[list[Iteration]]:
     """The engine alone, with each number of slots for so long."""
-    requests = [request for text in sized_texts(texts) for request, _ in text]
+    requests = [request for request, _ in sized_sentences(texts)]
     weights = load_weights()
     for number in SLOTS:
         engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
-        engine.observations = _PlanKeeper()
-        yield list(_iterations(engine, iter(requests * 1000), seconds, random.Random(seed)))
+        yield list(_iterations(engine, cycle(requests), seconds, random.Random(seed)))
 
 
-def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random.Random) -> Iterator[Iteration]:
+def _iterations(
+    engine: Engine, requests: Iterator[CorrectionRequest], seconds: float, dice: random.Random
+) -> Iterator[Iteration]:
     """As many new requests before each as chance wants, so that prompts and decode steps come in all proportions."""
+    engine.observations = keeper = _PlanKeeper()
     most, number = engine.policy.limits.max_slots, 0
     end_s = time.monotonic() + seconds
     while time.monotonic() < end_s:
@@ -65,7 +68,7 @@ def _iterations(engine: Engine, requests: Iterator, seconds: float, dice: random
         started_s = time.thread_time()
         engine.step()
         spent_s = time.thread_time() - started_s
-        plan = engine.observations.plan
+        plan = keeper.plan
         prompts = [len(one.request.prompt_ids) for one in plan.prefills]
         context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
         yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
@@ -77,7 +80,7 @@ class LoadPlan:
 
     clients: int
     texts: Sequence[str]
-    sentences: float  # of a text
+    mix: Mix
 
 
 def wait_until_quiet() -> float:
@@ -121,7 +124,7 @@ class MeasuredSystem:
         p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
         ran = {name: (value - sums[name]) / number for name, value in self._sums().items()}
         return MeasuredLoad(
-            plan.clients, plan.sentences, number, number / measured.elapsed_s, p50_s, p95_s,
+            plan.clients, plan.mix, number, number / measured.elapsed_s, p50_s, p95_s,
             spent_s | {"client": own_s / number}, ran,
         )  # fmt: skip
 

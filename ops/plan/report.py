@@ -18,6 +18,7 @@ class Report:
     size: Size
     p50_s: float
     p95_s: float
+    numbers: dict[str, float]  # of processes, by stage
     carries: dict[str, float]  # requests per second that one process serves with all its time, by stage
     busy: dict[str, float]  # offered load / what all of them can serve, by stage
     cores: float  # that are busy
@@ -33,24 +34,20 @@ def report(sizer: Sizer, goal: Goal) -> Report:
     outcome = sizer.outcome(goal.rate_per_s, size)
     rate_per_s = goal.rate_per_s
     carries = {"workers": 1 / sizer.worker_s, "API processes": 1 / sizer.api_s, "Redis": 1 / sizer.redis_s}
-    numbers = {"workers": size.workers, "API processes": size.replicas, "Redis": 1}
+    numbers: dict[str, float] = {"workers": size.workers, "API processes": size.replicas, "Redis": 1}
     if isfinite(sizer.cores):
         carries["cores"], numbers["cores"] = 1 / sizer.all_s, sizer.cores
     busy = {stage: rate_per_s / carries[stage] / number for stage, number in numbers.items()}
-    number = {"worker": size.workers, "api": size.replicas, "redis": 1}
-    cores = sum(outcome.busy[name] * number[name] for name in number)
+    cores = outcome.busy["worker"] * size.workers + outcome.busy["api"] * size.replicas + outcome.busy["redis"]
     p50_s, p95_s = outcome.quantile_s(0.5), outcome.quantile_s(0.95)
-    return Report(goal, size, p50_s, p95_s, carries, busy, cores)
+    return Report(goal, size, p50_s, p95_s, numbers, carries, busy, cores)
 
 
 def lines(found: Report) -> list[str]:
     """For people."""
-    numbers = {"workers": found.size.workers, "API processes": found.size.replicas, "Redis": 1}
-    if "cores" in found.busy:
-        numbers["cores"] = round(found.goal.rate_per_s / found.carries["cores"] / found.busy["cores"])
     stages = [
-        (stage, number, f"{found.busy[stage]:.0%}", f"{found.carries[stage]:,.0f} requests/s")
-        for stage, number in numbers.items()
+        (stage, f"{number:,.0f}", f"{found.busy[stage]:.0%}", f"{found.carries[stage]:,.0f} requests/s")
+        for stage, number in found.numbers.items()
     ]
     return [
         f"{found.goal.rate_per_s:,g} requests/s, p95 within {1e3 * found.goal.p95_s:g} ms",

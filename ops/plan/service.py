@@ -12,7 +12,7 @@ from functools import partial
 from math import inf
 
 from ops.load.arrivals import Arrivals
-from ops.plan.clock import Process, VirtualClock
+from ops.plan.clock import Process, Then, VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.mix import Mix, Text
 from ops.plan.queue import SimulatedQueue, policy_of
@@ -20,6 +20,7 @@ from ops.plan.worker import Job, WorkerModel, job_of
 from scheduler.settings import Settings
 
 _FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
+_Stage = tuple[Process, float]  # and seconds of its work
 _HALF = 0.5  # of a stage's work for a request is done on its way in, the rest on its way out
 
 
@@ -77,7 +78,7 @@ class Service:
     def __init__(self, deployment: Deployment, costs: Calibration, mix: Mix) -> None:
         self.clock = clock = VirtualClock(deployment.cores)
         self._costs, self._mix, self._settings = costs, mix, deployment.settings
-        self._client = Process(clock, costs.client.wake_s) if deployment.has_clients else None
+        self._clients = [Process(clock, costs.client.wake_s)] if deployment.has_clients else []
         self._redis = Process(clock, costs.redis.wake_s)
         self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
         self._model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
@@ -86,7 +87,7 @@ class Service:
         )
         self._queue.start(deployment.workers)
         self._num_workers = deployment.workers
-        self._arrivals: Arrivals | None = None
+        self._arrivals: Arrivals
         self._latencies_s: list[float] = []
         self._num_begun = self._num_refused = self._num_accepted = 0
 
@@ -103,7 +104,7 @@ class Service:
         outcome = Outcome(self._latencies_s[num_before:], seconds=seconds)
         outcome.num_refused = self._num_refused - refused_before
         outcome.num_open, outcome.num_left_behind = open_before, self._num_open - open_before
-        outcome.num_iterations = after["iterations"] - before["iterations"]
+        outcome.num_iterations = round(after["iterations"] - before["iterations"])
         for name, number in self._stages():
             outcome.busy[name] = (after[name] - before[name]) / max(seconds, 1e-9) / number
             wakes = after.get(f"{name} wakes", 0.0) - before.get(f"{name} wakes", 0.0)
@@ -120,15 +121,13 @@ class Service:
 
     def _stages(self) -> list[tuple[str, int]]:
         stages = [("api", len(self._replicas)), ("redis", 1), ("worker", self._num_workers)]
-        return [*stages, *([("client", 1)] if self._client else [])]
+        return [*stages, *(("client", 1) for _ in self._clients)]
 
     def _totals(self) -> dict[str, float]:
-        processes = {"api": self._replicas, "redis": [self._redis], "client": [self._client] if self._client else []}
+        processes = {"api": self._replicas, "redis": [self._redis], "client": self._clients}
         totals = {name: sum(one.busy_s for one in some) for name, some in processes.items()}
         totals |= {f"{name} wakes": sum(one.num_wakes for one in some) for name, some in processes.items()}
         return totals | {"worker": self._queue.busy_s, "iterations": self._model.sums.n}
-
-    # The way in.
 
     def _expect(self, due_s: float) -> None:
         self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))
@@ -139,63 +138,53 @@ class Service:
         text = self._mix.texts[self._num_begun % len(self._mix.texts)]  # one after the other, as `loadtest` sends them
         replica = self._replicas[self._num_begun % len(self._replicas)]
         self._num_begun += 1
-        request = _Request(due_s, text, replica, len(text))
         if self._is_full(len(text)):
             self._num_refused += 1
             return
-        if self._client is None:
-            self._ask(request)
-        else:
-            self._send(request)
+        request = _Request(due_s, text, replica, len(text))
+        redis_s = _HALF * self._costs.redis.of_request(len(text))
+        self._travel([*self._front(request), (self._redis, redis_s)], partial(self._accept, request))
 
     def _is_full(self, num_sentences: int) -> bool:
         """The queue counts sentences, and the tokens that they reserve."""
         queue, settings = self._queue, self._settings
-        is_long = queue.num_open + num_sentences > settings.max_queue_requests
-        return is_long or queue.reserved_tokens > settings.max_queue_tokens
+        return (
+            queue.num_open + num_sentences > settings.max_queue_requests
+            or queue.reserved_tokens > settings.max_queue_tokens
+        )
 
-    def _send(self, request: _Request) -> None:
-        work_s = _HALF * self._costs.client.of_request(len(request.text))
-        self._client.put(work_s, partial(self._hop, partial(self._ask, request)))
+    def _front(self, request: _Request) -> list[_Stage]:
+        """Client and replica, on the way in."""
+        number, costs = len(request.text), self._costs
+        clients = [(client, _HALF * costs.client.of_request(number)) for client in self._clients]
+        return [*clients, (request.replica, _HALF * costs.api.of_request(number))]
 
-    def _hop(self, then: partial[None]) -> None:
+    def _travel(self, stages: Sequence[_Stage], then: Then) -> None:
+        """Through one process after the other, each a hop behind the one before."""
+        (process, work_s), *others = stages
+        process.put(work_s, partial(self._hop, partial(self._travel, others, then)) if others else then)
+
+    def _hop(self, then: Then) -> None:
         self.clock.after(self._costs.hop_s, then)
-
-    def _ask(self, request: _Request) -> None:
-        work_s = _HALF * self._costs.api.of_request(len(request.text))
-        request.replica.put(work_s, partial(self._hop, partial(self._submit, request)))
-
-    def _submit(self, request: _Request) -> None:
-        self._redis.put(_HALF * self._costs.redis.of_request(len(request.text)), partial(self._accept, request))
 
     def _accept(self, request: _Request) -> None:
         now, name = self.clock.now, self._num_accepted
         self._num_accepted += 1
         self._queue.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
 
-    # The way out.
-
     def _send_answers(self, jobs: Sequence[Job]) -> None:
         self._hop(partial(self._settle, jobs))
 
     def _settle(self, jobs: Sequence[Job]) -> None:
+        """The request goes back with the last answer of its sentences."""
         redis = self._costs.redis
         for job in jobs:
             request: _Request = job.text
             request.num_left -= 1
             is_last = request.num_left == 0
-            then = partial(self._hop, partial(self._conclude, request)) if is_last else _nothing
-            self._redis.put(_HALF * (redis.sentence_s + is_last * redis.request_s), then)
-
-    def _conclude(self, request: _Request) -> None:
-        work_s = _HALF * self._costs.api.of_request(len(request.text))
-        if self._client is None:
-            request.replica.put(work_s, partial(self._end, request))
-        else:
-            request.replica.put(work_s, partial(self._hop, partial(self._receive, request)))
-
-    def _receive(self, request: _Request) -> None:
-        self._client.put(_HALF * self._costs.client.of_request(len(request.text)), partial(self._end, request))
+            work_s = _HALF * (redis.sentence_s + is_last * redis.request_s)
+            back = reversed(self._front(request)) if is_last else ()
+            self._travel([(self._redis, work_s), *back], partial(self._end, request) if is_last else _nothing)
 
     def _end(self, request: _Request) -> None:
         self._latencies_s.append(self.clock.now - request.due_s)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor, inf
 
+import click
+
 from ops.load.arrivals import OpenLoop
 from ops.plan.costs import Calibration, ForwardCost, StageCost
 from ops.plan.mix import Mix
@@ -20,8 +22,8 @@ _LEAST_GAIN = 0.98  # of p95: one process more that gains less than this does no
 _MOST_STEPS = 40
 
 
-class GoalError(Exception):
-    """No number of processes keeps the goal; a sentence that says why, and what would."""
+class GoalError(click.ClickException):
+    """No number of processes keeps the goal: why, and what would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +130,11 @@ class Sizer:
     @property
     def api_s(self) -> float:
         """CPU of a request in a busy API process."""
-        return self.costs.api.of_request(1) + self.costs.api.sentence_s * (self.mix.sentences_per_text - 1)
+        return self.costs.api.of_request(self.mix.sentences_per_text)
 
     @property
     def redis_s(self) -> float:
-        return self.costs.redis.of_request(1) + self.costs.redis.sentence_s * (self.mix.sentences_per_text - 1)
+        return self.costs.redis.of_request(self.mix.sentences_per_text)
 
     @property
     def worker_s(self) -> float:

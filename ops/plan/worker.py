@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import ForwardCost, StageCost
@@ -24,10 +25,10 @@ class Job:
     request: CorrectionRequest
     num_output: int
     accepted_s: float
-    text: object  # that it is part of
+    text: Any  # that it is part of
 
 
-def job_of(name: str, size: SentenceSize, accepted_s: float, text: object) -> Job:
+def job_of(name: str, size: SentenceSize, accepted_s: float, text: Any) -> Job:
     prompt = prompt_of(size.prompt)
     return Job(CorrectionRequest(name, prompt, prompt, MAX_OUTPUT_TOKENS, ""), size.output, accepted_s, text)
 

@@ -37,7 +37,7 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
     sums = {"n": outcome.num_iterations / number, "requests": sentences}
     sums |= {"prompts": sentences * prompt, "outputs": sentences * output}
     return MeasuredLoad(
-        clients, sentences, number, outcome.throughput_per_s, outcome.quantile_s(0.5), outcome.quantile_s(0.95),
+        clients, mix, number, outcome.throughput_per_s, outcome.quantile_s(0.5), outcome.quantile_s(0.95),
         cpu_s, sums,
     )  # fmt: skip
 
@@ -45,7 +45,7 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
 def measured_machine(costs: Calibration) -> Measured:
     loads = [as_measured(costs, SENTENCES, clients) for clients in calibrate.CLIENTS]
     loads.append(as_measured(costs, TEXTS, 16))
-    return Measured(iterations(costs.forward, 0.0), loads, [SENTENCES] * 3 + [TEXTS], costs.cores)
+    return Measured(iterations(costs.forward, 0.0), loads, costs.cores)
 
 
 def test_the_cost_of_an_iteration_is_found_again_through_noise() -> None:
