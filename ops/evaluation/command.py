@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import as_document, format_misses, format_table
-from ops.evaluation.scores import Result, Scores, evaluate, score
-from ops.options import RangedType, option, with_settings
+from ops.evaluation.scores import CorrectBatch, Result, Scores, evaluate, score
+from ops.options import NewFile, RangedType, option, with_settings
+from ops.tables import table
 from scheduler.settings import Range, Settings
 
 _LONG = 1_000  # sentences, some seconds
@@ -28,7 +30,7 @@ _LONG = 1_000  # sentences, some seconds
 @option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
         help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
              "given twice.")  # fmt: skip
-@option("--calibrate", type=click.Path(dir_okay=False, path_type=Path),
+@option("--calibrate", type=NewFile(),
         help="Write the shipped weights there, with how certain an edit must be for each reason.")  # fmt: skip
 @option("--most-changed", type=RangedType(float, Range(0.0, 1.0)), default=0.008, show_default=True,
         help="With --calibrate: the share of the right sentences that may be changed, 0 to 1.")  # fmt: skip
@@ -37,7 +39,7 @@ def eval_(
     files: tuple[Path, ...],
     as_json: bool,
     show: tuple[str, ...],
-    **calibration: object,
+    **calibration: Any,
 ) -> None:
     """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, M2 (.m2) or columns (.tsv).
 
@@ -59,26 +61,25 @@ def eval_(
     results = correct(items, corrector)
     if out:
         asked = calibrate(chain.from_iterable(results.values()), calibration["most_changed"], out)
-        table = "\n".join(f"{name:<26}{value:>5.1f}" for name, value in asked.items())
-        click.echo(json.dumps(asked) if as_json else table)
+        rows = [(name, f"{value:.1f}") for name, value in asked.items()]
+        click.echo(json.dumps(asked) if as_json else table(("reason", ">certainty"), rows))
     elif as_json:
         click.echo(json.dumps({"strictness": corrector.strictness} | _document(results)))
     else:
         click.echo(f"strictness {corrector.strictness:g}\n\n" + _text(results, show))
 
 
-def correct(items: Mapping[Path, list[Item]], corrector: object) -> dict[Path, list[Result]]:
+def correct(items: Mapping[Path, list[Item]], corrector: CorrectBatch) -> dict[Path, list[Result]]:
     """Correct everything; on a terminal a bar shows how far it is."""
     num_items = sum(map(len, items.values()))
     is_hidden = num_items < _LONG or not sys.stderr.isatty()
+    results: dict[Path, list[Result]] = {path: [] for path in items}
     with click.progressbar(length=num_items, label="sentences", file=sys.stderr, hidden=is_hidden) as bar:
-        return {path: list(_counted(evaluate(found, corrector), bar)) for path, found in items.items()}
-
-
-def _counted(results: Iterable[Result], bar: object) -> Iterator[Result]:
-    for result in results:
-        bar.update(1)
-        yield result
+        for path, found in items.items():
+            for result in evaluate(found, corrector):
+                results[path].append(result)
+                bar.update(1)
+    return results
 
 
 def _read(files: Sequence[Path]) -> dict[Path, list[Item]]:

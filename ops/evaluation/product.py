@@ -17,14 +17,12 @@ class _SentenceLines:
     """Sentences as the lines the offline corrector reads; a few at a time keep its engine full, not flooded."""
 
     def __init__(self, sentences: Sequence[str]) -> None:
-        self._left = list(reversed(sentences))
-
-    @property
-    def is_over(self) -> bool:
-        return not self._left
+        self._left, self.is_over = list(sentences), not sentences
 
     def take(self, wait: bool) -> list[bytes]:
-        return [self._left.pop().encode() for _ in range(min(_LINES_PER_TAKE, len(self._left)))]
+        taken, self._left = self._left[:_LINES_PER_TAKE], self._left[_LINES_PER_TAKE:]
+        self.is_over = not self._left
+        return [sentence.encode() for sentence in taken]
 
 
 class ProductCorrector:

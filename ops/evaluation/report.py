@@ -8,6 +8,7 @@ from math import sqrt
 
 from api.grammar.reasons import Reason
 from ops.evaluation.scores import ReasonScores, Result, Scores
+from ops.tables import table
 
 _SHARES = (
     "exact", "detection", "tagged", "false_positives", "called_foreign", "precision", "recall", "f05",
@@ -38,13 +39,16 @@ def format_table(scores: Scores) -> str:
         ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),
         ("recall", scores.recall, scores.num_right_edits, scores.num_gold_edits, "edits wanted"),
     ]
-    lines = [
-        f"{name:<22}{share:>7.1%}  {count} of {total} {of}, 95 %: {_interval(count, total)}"
+    shares = [
+        (name, f"{share:.1%}", f"{count} of {total} {of}, 95 %: {_interval(count, total)}")
         for name, share, count, total, of in rows
         if total
     ]
-    lines.append(f"{'F0.5':<22}{scores.f05:>7.1%}")
-    return "\n".join([*lines, *_outputs(scores), *_reasons(scores)])
+    shares.append(("F0.5", f"{scores.f05:.1%}", ""))
+    named = [_reason_row(reason, one) for reason, one in scores.reasons.items() if not one.is_empty()]
+    headings = ("by reason", ">sentences exact", ">mistakes mended", ">edits right", ">on clean text")
+    by_reason = ["", table(headings, named)] if named else []
+    return "\n".join([table(("", ">", ""), [*shares, *_outputs(scores)]), *by_reason])
 
 
 def _interval(count: int, total: int) -> str:
@@ -55,31 +59,21 @@ def _interval(count: int, total: int) -> str:
     return " to ".join(f"{100 * max(0.0, end):.1f}" for end in ends)  # without a count the lower is a rounding error
 
 
-def _outputs(scores: Scores) -> Iterator[str]:
+def _outputs(scores: Scores) -> Iterator[tuple[str, str, str]]:
     """What the model wrote, and how much of it was of no use."""
     per_kind = [f"{scores.tokens_per_wrong:.2f} per wrong sentence"] if scores.num_wrong else []
     per_kind += [f"{scores.tokens_per_clean:.2f} per clean one"] if scores.num_clean else []
-    yield f"{'generated tokens':<22}{', '.join(per_kind):>7}"
-    yield f"{'malformed outputs':<22}{scores.num_malformed_outputs:>7}"
-    yield f"{'edits dropped':<22}{scores.num_malformed:>7} by the parser, {scores.num_blocked} by the guard"
+    yield "generated tokens", "", ", ".join(per_kind)
+    yield "malformed outputs", f"{scores.num_malformed_outputs}", ""
+    yield "edits dropped", f"{scores.num_malformed}", f"by the parser, {scores.num_blocked} by the guard"
     if scores.num_refused:
-        yield f"{'refused':<22}{scores.num_refused:>7}  sentences over the limits, counted as unchanged"
+        yield "refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"
 
 
-def _reasons(scores: Scores) -> Iterator[str]:
-    named = {reason: one for reason, one in scores.reasons.items() if not one.is_empty()}
-    if not named:
-        return
-    yield ""
-    yield f"{'by reason':<24}{'sentences exact':>18}{'mistakes mended':>18}{'edits right':>18}{'  on clean text':>16}"
-    for reason, one in named.items():
-        yield _reason_line(reason, one)
-
-
-def _reason_line(reason: Reason, one: ReasonScores) -> str:
+def _reason_row(reason: Reason, one: ReasonScores) -> tuple[str, ...]:
     pairs = ((one.num_exact, one.num_sentences), (one.num_mended, one.num_wanted), (one.num_right, one.num_made))
-    cells = [f"{count}/{total} {count / total:>6.1%}" if total else "-" for count, total in pairs]
-    return f"{reason.value:<24}" + "".join(f"{cell:>18}" for cell in cells) + f"{one.num_false or '-':>16}"
+    cells = [f"{count}/{total} {count / total:.1%}" if total else "-" for count, total in pairs]
+    return (reason.value, *cells, f"{one.num_false or '-'}")
 
 
 def format_misses(results: Iterable[Result], kinds: Iterable[str]) -> Iterator[str]:

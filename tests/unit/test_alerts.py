@@ -10,7 +10,7 @@ import pytest
 from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import Capacity
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
-from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, Severity, rules
+from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, Rule, rules
 from scheduler.settings import Settings
 from worker.queue.connection import script_sources
 
@@ -115,116 +115,62 @@ def test_every_sentence_names_value_limit_and_remedy(name: str) -> None:
     assert change.alert.rule.runbook == f"docs/operations.md#{name}"
 
 
-def test_a_worker_that_is_gone_is_told_at_the_first_look() -> None:
-    alerts = Alerts(SETTINGS)
-    alerts.evaluate(WELL, CALM, 0.0)
+NO_WORKER = replace(WELL, workers=())
+BUSY = replace(CALM, utilization=0.9)
+AWAY = (None, None)
+JUST_SHORT_S = rule("utilization-high").bars.raise_after_s
+FEW = replace(WELL, history=(Moment(at_s=0.0),), now=Moment(at_s=60.0, accepted=99, ended=99))
+SCENARIOS: dict[str, list[tuple[object, object, float, str]]] = {
+    "a worker that is gone is reported at the first look": [
+        (WELL, CALM, 0.5, ""), (NO_WORKER, CALM, 0.5, "+no-live-worker")],
+    "while no worker is live nobody is told to add one a second time": [
+        (WELL, CALM, 5, ""), (NO_WORKER, replace(CALM, utilization=2.0, predicted_wait_s=30.0), 60, "+no-live-worker")],
+    "a system that is being started has ten seconds for its first worker": [
+        (NO_WORKER, CALM, 10, ""), (NO_WORKER, CALM, 4, "+no-live-worker")],
+    "after an outage of Redis workers have ten seconds to come back": [
+        (WELL, CALM, 5, ""), (*AWAY, 20, "+redis-unreachable"), (NO_WORKER, CALM, 9.5, "-redis-unreachable"),
+        (NO_WORKER, CALM, 4, "+no-live-worker")],
+    "an answer of Redis that is missed once hides no missing worker": [
+        (WELL, CALM, 5, ""), (*AWAY, 0.5, ""), (NO_WORKER, CALM, 0.5, "+no-live-worker")],
+    "a value that trembles about the limit raises nothing": [
+        (WELL, BUSY, JUST_SHORT_S, ""), (WELL, replace(CALM, utilization=0.79), 1, "")] * 30,
+    "while Redis is away the other alerts stay as they are": [
+        (WELL, BUSY, 10, "+utilization-high"), (*AWAY, 600, "+redis-unreachable"),
+        (WELL, BUSY, 60, "-redis-unreachable")],
+    "time without knowledge does not count towards an alert": [
+        (WELL, BUSY, JUST_SHORT_S, ""), (*AWAY, 0.5, ""), (WELL, BUSY, JUST_SHORT_S, "")],
+    "dead letters of before the first look are no news": [
+        (replace(WELL, dead_letters=7), CALM, 700, ""),
+        (replace(WELL, dead_letters=8), CALM, 5, "+dead-letters-growing")],
+    "new dead letters are counted from the fewest of the last ten minutes": [
+        (replace(WELL, dead_letters=5), CALM, 10, ""), (replace(WELL, dead_letters=2), CALM, 10, ""),
+        (replace(WELL, dead_letters=4), CALM, 500, "+dead-letters-growing"),
+        (replace(WELL, dead_letters=4), CALM, 200, "-dead-letters-growing")],
+    "a Redis without a limit counts as one of a gibibyte": [
+        (replace(WELL, redis_memory_bytes=int(0.69 * ASSUMED_MAX_MEMORY_BYTES)), CALM, 60, ""),
+        (replace(WELL, redis_memory_bytes=int(0.71 * ASSUMED_MAX_MEMORY_BYTES)), CALM, 60, "+redis-memory-high")],
+    "a residual says nothing while the queue grows or drains": [
+        (*steady(residual=0.5, num_ended=560), 300, ""), (*steady(residual=0.5, num_ended=640), 300, ""),
+        (*steady(residual=0.5, num_ended=590), 300, "+littles-law-broken")],
+    "a residual of a few requests says nothing": [(FEW, replace(CALM, residual=0.5), 300, "")],
+}  # fmt: skip
 
-    (change,) = alerts.evaluate(replace(WELL, workers=()), CALM, 0.5)
 
-    assert (change.alert.rule.name, change.alert.rule.severity) == ("no-live-worker", Severity.CRITICAL)
-
-
-def test_while_no_worker_is_live_nobody_is_told_to_add_one_a_second_time() -> None:
-    clock, overloaded = Clock(), replace(CALM, utilization=2.0, predicted_wait_s=30.0)
-    clock.hold(WELL, CALM, 5)
-
-    changes = clock.hold(replace(WELL, workers=()), overloaded, 60)
-
-    assert [change.alert.rule.name for change in changes] == ["no-live-worker"]
-
-
-def test_a_system_that_is_being_started_has_ten_seconds_for_its_first_worker() -> None:
-    clock, no_worker = Clock(), (replace(WELL, workers=()), replace(CALM, predicted_wait_s=30.0))
-
-    assert clock.hold(*no_worker, 10) == []
-    assert [change.alert.rule.name for change in clock.hold(*no_worker, 4)] == ["no-live-worker"]
-
-
-def test_after_an_outage_of_redis_workers_have_ten_seconds_to_come_back() -> None:
-    clock, no_worker = Clock(), (replace(WELL, workers=()), replace(CALM, predicted_wait_s=30.0))
-    clock.hold(WELL, CALM, 5)
-    clock.hold(None, None, 20)
-
-    back, later = clock.hold(*no_worker, 9.5), clock.hold(*no_worker, 4)
-
-    assert [(change.alert.rule.name, change.is_raised) for change in back] == [("redis-unreachable", False)]
-    assert [change.alert.rule.name for change in later] == ["no-live-worker"]
-
-
-def test_an_answer_of_redis_that_is_missed_once_hides_no_missing_worker() -> None:
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_alerts_are_raised_and_cleared_as_the_scenario_says(name: str) -> None:
     clock = Clock()
-    clock.hold(WELL, CALM, 5)
-    clock.hold(None, None, 0.5)
+    for observed, capacity, seconds, expected in SCENARIOS[name]:
+        changes = clock.hold(observed, capacity, seconds)
 
-    (change,) = clock.hold(replace(WELL, workers=()), CALM, 0.5)
-
-    assert change.alert.rule.name == "no-live-worker"
+        assert " ".join(f"{'-+'[one.is_raised]}{one.alert.rule.name}" for one in changes) == expected
 
 
-def test_a_value_that_trembles_about_the_limit_raises_nothing() -> None:
-    clock, changes, bars = Clock(), [], rule("utilization-high").bars
-    for _ in range(30):
-        changes += clock.hold(WELL, replace(CALM, utilization=0.85), bars.raise_after_s)
-        changes += clock.hold(WELL, replace(CALM, utilization=0.79), 1)
-
-    assert changes == []
-
-
-def test_a_raised_alert_stays_between_its_two_bars() -> None:
+def test_a_raised_alert_stays_between_its_two_bars_with_its_latest_value() -> None:
     clock = Clock()
-    clock.hold(WELL, replace(CALM, utilization=0.9), 10)
+    clock.hold(WELL, BUSY, 10)
 
-    between = clock.hold(WELL, replace(CALM, utilization=0.75), 600)
-
-    assert between == []
-    assert [alert.rule.name for alert in clock.alerts.raised] == ["utilization-high"]
-    assert clock.alerts.raised[0].value == 0.75
-
-
-def test_while_redis_is_away_the_other_alerts_stay_as_they_are() -> None:
-    clock = Clock()
-    clock.hold(WELL, replace(CALM, utilization=0.9), 10)
-
-    changes = clock.hold(None, None, 600)
-
-    assert [change.alert.rule.name for change in changes] == ["redis-unreachable"]
-    assert {alert.rule.name for alert in clock.alerts.raised} == {"utilization-high", "redis-unreachable"}
-
-
-def test_time_without_knowledge_does_not_count_towards_an_alert() -> None:
-    clock = Clock()
-    high, bars = replace(CALM, utilization=0.9), rule("utilization-high").bars
-    clock.hold(WELL, high, bars.raise_after_s)
-    clock.hold(None, None, 0.5)
-
-    assert clock.hold(WELL, high, bars.raise_after_s) == []
-
-
-def test_dead_letters_of_before_the_first_look_are_no_news() -> None:
-    clock = Clock()
-
-    assert clock.hold(replace(WELL, dead_letters=7), CALM, 700) == []
-    assert [change.is_raised for change in clock.hold(replace(WELL, dead_letters=8), CALM, 5)] == [True]
-
-
-def test_new_dead_letters_are_counted_from_the_fewest_of_the_last_ten_minutes() -> None:
-    clock = Clock()
-    clock.hold(replace(WELL, dead_letters=5), CALM, 10)
-    clock.hold(replace(WELL, dead_letters=2), CALM, 10)  # an operator dropped three
-
-    (raised,) = clock.hold(replace(WELL, dead_letters=4), CALM, 500)
-    (cleared,) = clock.hold(replace(WELL, dead_letters=4), CALM, 200)
-
-    assert raised.alert.value == 2
-    assert "2 new dead letters" in raised.alert.sentence
-    assert not cleared.is_raised
-
-
-def test_a_redis_without_a_limit_counts_as_one_of_a_gibibyte() -> None:
-    nearly, over = (replace(WELL, redis_memory_bytes=int(share * ASSUMED_MAX_MEMORY_BYTES)) for share in (0.69, 0.71))
-
-    assert Clock().hold(nearly, CALM, 60) == []
-    assert len(Clock().hold(over, CALM, 60)) == 1
+    assert clock.hold(WELL, replace(CALM, utilization=0.75), 600) == []
+    assert [(alert.rule.name, alert.value) for alert in clock.alerts.raised] == [("utilization-high", 0.75)]
 
 
 def test_memory_raises_its_alert_before_requests_are_refused_for_it() -> None:
@@ -232,18 +178,6 @@ def test_memory_raises_its_alert_before_requests_are_refused_for_it() -> None:
     (rule,) = [rule for rule in rules(SETTINGS) if rule.name == "redis-memory-high"]
 
     assert rule.bars.raise_above < int(refused_above[1]) / int(refused_above[2])
-
-
-@pytest.mark.parametrize("num_ended", [560, 640])
-def test_a_residual_says_nothing_while_the_queue_grows_or_drains(num_ended: int) -> None:
-    assert Clock().hold(*steady(residual=0.5, num_ended=num_ended), 300) == []
-    assert len(Clock().hold(*steady(residual=0.5, num_ended=590), 300)) == 1
-
-
-def test_a_residual_of_a_few_requests_says_nothing() -> None:
-    few = replace(WELL, history=(Moment(at_s=0.0),), now=Moment(at_s=60.0, accepted=99, ended=99))
-
-    assert Clock().hold(few, replace(CALM, residual=0.5), 300) == []
 
 
 def test_the_remedy_says_how_many_workers_are_missing() -> None:

@@ -13,6 +13,7 @@ from ops.evaluation.scores import score as score_results
 
 GOED = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 R = Reason
+HOME = Item("He goed home and eated it", "He went home and ate it")
 CLEAN = Item("He went to school.", "He went to school.", ())
 
 
@@ -32,52 +33,34 @@ def answer_with(item: Item, *edits: tuple[str, str, Reason], corrected: str | No
     return Answer(text if corrected is None else corrected, tuple(made))
 
 
-def test_the_right_correction_counts_as_exact_detected_and_tagged():
-    scores = score(GOED, answer_with(GOED, ("goed", "went", Reason.PAST_IRREG)))
-
-    assert (scores.exact, scores.detection, scores.tagged, scores.f05) == (1, 1, 1, 1)
-
-
-def test_a_wrong_replacement_in_the_right_place_is_detected_but_not_exact():
-    scores = score(GOED, Answer("He goes to school."))
-
-    assert (scores.exact, scores.detection, scores.precision, scores.recall) == (0, 1, 0, 0)
-
-
-def test_a_change_in_another_place_is_no_detection():
-    scores = score(GOED, Answer("He goed to schools."))
-
-    assert scores.detection == 0
+SINGING = Item("Birds singing outside", "Birds are singing outside")
+SHARES = {
+    "all is right": (GOED, answer_with(GOED, ("goed", "went", R.PAST_IRREG)),
+                     {"exact": 1, "detection": 1, "tagged": 1, "f05": 1}),
+    "a wrong replacement in the right place": (GOED, Answer("He goes to school."),
+                                               {"exact": 0, "detection": 1, "precision": 0, "recall": 0}),
+    "a change in another place": (GOED, Answer("He goed to schools."), {"detection": 0}),
+    "an insertion beside the mistake": (SINGING, Answer("Birds were singing outside"), {"detection": 1}),
+    "the right text for the wrong reason": (GOED, answer_with(GOED, ("goed", "went", R.TENSE_PAST)),
+                                            {"exact": 1, "tagged": 0}),
+    "half of a sentence": (HOME, Answer("He went home and eated it"), {"precision": 1, "recall": 0.5, "f05": 5 / 6}),
+    "a change too many": (GOED, Answer("He went to schools."), {"precision": 0.5, "recall": 1, "f05": 5 / 9}),
+}  # fmt: skip
 
 
-def test_an_insertion_beside_the_mistake_is_a_detection():
-    singing = Item("Birds singing outside", "Birds are singing outside")
+@pytest.mark.parametrize("name", SHARES)
+def test_a_share_counts_what_its_name_says(name: str):
+    item, answer, shares = SHARES[name]
 
-    assert score(singing, Answer("Birds were singing outside")).detection == 1
+    scores = score(item, answer)
 
-
-def test_the_right_text_for_the_wrong_reason_is_not_tagged():
-    scores = score(GOED, answer_with(GOED, ("goed", "went", Reason.TENSE_PAST)))
-
-    assert (scores.exact, scores.tagged) == (1, 0)
+    assert {share: getattr(scores, share) for share in shares} == pytest.approx(shares)
 
 
 def test_any_change_of_a_clean_sentence_is_a_false_positive():
     scores = score(CLEAN, Answer(CLEAN.sentence), Answer("He goes to school."), Answer(CLEAN.sentence))
 
     assert (scores.num_clean, scores.num_false_positives, scores.num_wrong) == (3, 1, 0)
-
-
-def test_f05_weighs_precision_more_than_recall():
-    two = Item("He goed home and eated it", "He went home and ate it")
-
-    cautious = score(two, Answer("He went home and eated it"))
-    eager = score(GOED, Answer("He went to schools."))
-
-    assert cautious.precision == 1 and cautious.recall == 0.5
-    assert eager.precision == 0.5 and eager.recall == 1
-    assert cautious.f05 == pytest.approx(5 / 6)
-    assert eager.f05 == pytest.approx(5 / 9)
 
 
 def test_each_reason_of_an_item_counts_once_among_sentences_and_each_time_among_mistakes():
@@ -131,8 +114,8 @@ def test_outputs_that_did_not_parse_are_told_from_edits_the_guard_refused():
     scores = score(CLEAN, Answer(CLEAN.sentence, num_malformed=2), Answer(CLEAN.sentence, num_blocked=1))
 
     assert (scores.num_malformed_outputs, scores.num_malformed, scores.num_blocked) == (1, 2, 1)
-    assert "malformed outputs           1" in format_table(scores)
-    assert "2 by the parser, 1 by the guard" in format_table(scores)
+    assert ["malformed", "outputs", "1"] in [line.split() for line in format_table(scores).splitlines()]
+    assert "by the parser, 1 by the guard" in format_table(scores)
 
 
 def test_misses_are_shown_with_what_was_made_and_what_was_wanted():
@@ -193,11 +176,11 @@ def test_the_table_has_counts_and_a_line_for_each_reason():
     answer = answer_with(GOED, ("goed", "went", R.PAST_IRREG))
     scores = score_results([Result(GOED, answer), Result(CLEAN, Answer(CLEAN.sentence))])
 
-    lines = format_table(scores).splitlines()
+    lines = [" ".join(line.split()) for line in format_table(scores).splitlines()]
 
-    assert "exact match            100.0%  1 of 1 wrong sentences, 95 %: 20.7 to 100.0" in lines
-    assert "false positives          0.0%  0 of 1 clean sentences, 95 %: 0.0 to 79.3" in lines
-    assert [line.split() for line in lines[-1:]] == [["irregular_past", *["1/1", "100.0%"] * 3, "-"]]
+    assert "exact match 100.0% 1 of 1 wrong sentences, 95 %: 20.7 to 100.0" in lines
+    assert "false positives 0.0% 0 of 1 clean sentences, 95 %: 0.0 to 79.3" in lines
+    assert lines[-1] == "irregular_past 1/1 100.0% 1/1 100.0% 1/1 100.0% -"
 
 
 def test_an_interval_does_not_begin_below_zero():
