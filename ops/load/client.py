@@ -181,7 +181,7 @@ def run(load: Coroutine[Any, Any, _T]) -> _T:
 def alone(client: Client, asking: Coroutine[Any, Any, _T]) -> _T:
     """Run it in a loop of its own, and close the client's connections.
 
-    The loop is asyncio's: uvloop's takes the file to which the process has its signals written.
+    The loop is asyncio's: while uvloop's runs, the process does not hear of its signals as it has asked to.
     """
 
     async def ask() -> _T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import socket
 import ssl
@@ -165,14 +166,20 @@ def test_what_is_no_base_url_is_refused_without_its_password(url: str):
     assert "secret" not in str(refused.value)
 
 
-def test_a_request_from_code_without_a_loop_leaves_the_signals_of_the_process_as_they_are(serve):
+def test_a_signal_that_comes_while_a_request_is_asked_alone_wakes_who_waits_for_signals(serve):
+    def answer(_: int) -> bytes:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return http(200, OK)
+
     reader, writer = socket.socketpair()
     with reader, writer:
+        reader.setblocking(False)
         writer.setblocking(False)
-        before = signal.set_wakeup_fd(writer.fileno())
+        kept = signal.signal(signal.SIGUSR1, lambda *_: None), signal.set_wakeup_fd(writer.fileno())
         try:
-            fetch(Client(serve(lambda _: http(200, OK)).url), "GET", "/metrics")
+            fetch(Client(serve(answer).url), "GET", "/metrics")
         finally:
-            after = signal.set_wakeup_fd(before)
+            signal.signal(signal.SIGUSR1, kept[0])
+            signal.set_wakeup_fd(kept[1])
 
-        assert after == writer.fileno()
+        assert reader.recv(9) == bytes([signal.SIGUSR1])
