@@ -12,6 +12,7 @@ from worker.queue.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=10, max_tokens=1000)
 FULL = partial(queue_full, 10, 500, 100.0, LIMITS)
+BACKLOG_S = 0.16
 
 
 class Clock:
@@ -50,7 +51,7 @@ def test_a_queue_is_full_where_not_even_the_shortest_sentence_fits(numbers: tupl
 
 def test_a_full_queue_is_known_to_all_until_its_time_is_over(known: KnownRefusals, clock: Clock) -> None:
     before = known.refusal("one")
-    told = known.note_full(FULL)
+    told = known.note_full(FULL, BACKLOG_S)
     believed = known.refusal("one")
     clock.now_s += FULL_HOLDS_S + 0.01
 
@@ -60,7 +61,7 @@ def test_a_full_queue_is_known_to_all_until_its_time_is_over(known: KnownRefusal
 
 
 def test_for_each_request_that_has_ended_another_asks_a_full_queue(known: KnownRefusals) -> None:
-    known.note_full(FULL)
+    known.note_full(FULL, BACKLOG_S)
     for _ in range(3):
         known.note_end()
 
@@ -68,21 +69,31 @@ def test_for_each_request_that_has_ended_another_asks_a_full_queue(known: KnownR
 
 
 def test_the_longer_a_queue_was_not_known_to_be_full_the_more_ask_it(known: KnownRefusals, clock: Clock) -> None:
-    known.note_full(FULL)
+    known.note_full(FULL, BACKLOG_S)
     asking = []
     for seconds in (0.02, 0.02, 0.06, 0.4):
         clock.now_s += seconds + 1e-6
         asking.append(num_asking(known))
 
-    assert asking == [1, 3, 21, 600]  # in all the square of the fiftieths of a second
+    assert asking == [1, 3, 21, 600]  # in all the square of the eighths of its backlog
+
+
+def test_the_more_work_a_queue_holds_the_later_it_is_asked_again(known: KnownRefusals, clock: Clock) -> None:
+    asking = []
+    for backlog_s in (0.08, 0.4, 4000.0):  # an eighth: 10 ms, 50 ms; and 100 ms at most
+        known.note_full(FULL, backlog_s)
+        clock.now_s += 0.11 + 1e-6
+        asking.append(num_asking(known))
+
+    assert asking == [121, 4, 1]
 
 
 def test_a_queue_that_is_full_again_lets_nobody_ask_at_once(known: KnownRefusals, clock: Clock) -> None:
-    known.note_full(FULL)
+    known.note_full(FULL, BACKLOG_S)
     known.note_end()
     clock.now_s += 0.1
 
-    known.note_full(FULL)
+    known.note_full(FULL, BACKLOG_S)
 
     assert num_asking(known) == 0
 

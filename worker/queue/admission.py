@@ -22,7 +22,8 @@ from worker.queue.protocol import MailboxLimits
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 FULL_HOLDS_S = 1.0
-_ASK_AFTER_S = 0.02  # one asks whether others have left room; after twice the time four
+_ASK_AFTER = 1 / 8  # of the backlog's time one asks whether others have left room; after twice the time four
+_LONGEST_ASK_AFTER_S = 0.1
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 LONGEST_LIMIT_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_CLIENTS = 1024
@@ -41,6 +42,7 @@ class KnownRefusals:
         self._clock = clock
         self._known: dict[str, tuple[float, Words]] = {}  # by client: until when, and the words
         self._full, self._full_s = _NOTHING, 0.0  # the same of the queue, and when it was full
+        self._ask_after_s = _LONGEST_ASK_AFTER_S
         self._num_ended = self._num_asked = 0  # since then
 
     def note(self, words: Words, holds_s: float, client: str) -> QueueFull | RateLimited:
@@ -50,9 +52,10 @@ class KnownRefusals:
         self._known[client] = self._clock() + holds_s, words
         return words()
 
-    def note_full(self, words: Words) -> QueueFull | RateLimited:
-        """Note that the queue has no room for anything. Return the refusal."""
+    def note_full(self, words: Words, backlog_s: float) -> QueueFull | RateLimited:
+        """Note that the queue has no room for anything, and holds so many seconds of work. Return the refusal."""
         now = self._clock()
+        self._ask_after_s = min(_LONGEST_ASK_AFTER_S, _ASK_AFTER * backlog_s)
         self._full, self._full_s = (now + FULL_HOLDS_S, words), now
         self._num_ended = self._num_asked = 0
         return words()
@@ -71,7 +74,7 @@ class KnownRefusals:
         return words() if now < until_s and not self._may_ask(now) else None
 
     def _may_ask(self, now: float) -> bool:
-        if self._num_asked >= self._num_ended + int((now - self._full_s) / _ASK_AFTER_S) ** 2:
+        if self._num_asked >= self._num_ended + int((now - self._full_s) / self._ask_after_s) ** 2:
             return False
         self._num_asked += 1
         return True
@@ -95,9 +98,14 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
         )
 
 
+def backlog_s(tokens: int, tokens_per_s: float) -> float:
+    """How long the workers need for so many reserved tokens; two seconds where they have finished nothing yet."""
+    return tokens / tokens_per_s if tokens_per_s > 0 else _UNKNOWN_RETRY_S
+
+
 def retry_after_s(backlog_tokens: int, tokens_per_s: float) -> int:
     """Return the whole seconds that the backlog of now takes."""
-    return spread_s(backlog_tokens / tokens_per_s if tokens_per_s > 0 else _UNKNOWN_RETRY_S)
+    return spread_s(backlog_s(backlog_tokens, tokens_per_s))
 
 
 def spread_s(seconds: float) -> int:

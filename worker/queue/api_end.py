@@ -159,9 +159,11 @@ class RedisApiMailbox(ApiMailbox):
         if kind == b"conflict":
             return admission.conflict()
         if kind == b"full":
-            full = partial(admission.queue_full, facts[0], facts[1], float(facts[2]), self._limits)
-            is_full = admission.fits_nothing(facts[0], facts[1], self._limits)
-            return self._refusals.note_full(full) if is_full else full()
+            requests, tokens, rate = facts[0], facts[1], float(facts[2])
+            full = partial(admission.queue_full, requests, tokens, rate, self._limits)
+            if admission.fits_nothing(requests, tokens, self._limits):
+                return self._refusals.note_full(full, admission.backlog_s(tokens, rate))
+            return full()
         if kind == b"share":
             words = partial(admission.over_share, facts[0], facts[1], float(facts[2]), self._limits)
             return self._refusals.note(words, admission.SHARE_HOLDS_S, wanted.client)
