@@ -11,27 +11,13 @@ import pytest
 
 from api.grammar.correction import Correction
 from api.grammar.edit_script import EOS_ID, ScriptEdit
-from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
-from api.grammar.tokenizer import Tokenizer
-from api.grammar.verbs import VerbTable
 from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.streams.events import event_stream
+from tests.corrections import MARK, PIPELINE, TOKENIZER, blocks, parse
 
-TOKENIZER = Tokenizer.load()
-PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
-SCRIPTS = [
-    ("He goed there and they was late.", [(1, 1, "went", Reason.PAST_IRREG), (5, 1, "were", Reason.SVA_BE)]),
-    ("Are you eat meat and do he likes it?", [(0, 1, "Do", Reason.DO_SUPPORT), (5, 1, "does", Reason.SVA_SG),
-                                             (7, 1, "like", Reason.BASE_DO)]),
-    ("Are you eating meat when he come?", [(0, 1, "Do", Reason.TENSE_PERF), (2, 1, "eat", Reason.TENSE_PERF)]),
-    ("Where your brother lives and he go?", [(1, 1, "does your", Reason.DO_SUPPORT), (3, 1, "live", Reason.BASE_DO),
-                                             (6, 1, "goes", Reason.SVA_SG)]),
-    ("Are you knowing him and he know me?", [(0, 1, "Do", Reason.STATIVE), (2, 1, "know", Reason.STATIVE),
-                                             (6, 1, "knows", Reason.SVA_SG)]),
-    ("Where the new bank is?", [(1, 1, "is the", Reason.QUESTION_ORDER), (3, 2, "bank", Reason.QUESTION_ORDER)]),
-]  # fmt: skip
+OF_SEVERAL = [block[0] for block in blocks() if len(MARK.findall(block[0])) > 1]
 
 
 def assert_never_taken_back(sentence: str, output: tuple[int, ...]) -> int:
@@ -46,9 +32,11 @@ def assert_never_taken_back(sentence: str, output: tuple[int, ...]) -> int:
     return len(before)
 
 
-@pytest.mark.parametrize(("sentence", "edits"), SCRIPTS)
-def test_edits_told_early_are_the_first_of_the_answer(sentence: str, edits: list[tuple]) -> None:
-    assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output([ScriptEdit(*edit) for edit in edits])))
+@pytest.mark.parametrize("marked", OF_SEVERAL)
+def test_edits_told_early_are_the_first_of_the_answer(marked: str) -> None:
+    sentence, edits = parse(marked)
+
+    assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output(edits)))
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -65,9 +53,9 @@ def test_no_output_however_odd_makes_an_early_edit_wrong(seed: int) -> None:
 
 
 def test_the_first_of_two_plain_edits_is_told_early() -> None:
-    sentence, edits = SCRIPTS[0]
+    sentence, edits = parse("He {goed>went PAST_IRREG} there and they {was>were SVA_BE} late.")
 
-    assert assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output([ScriptEdit(*edit) for edit in edits]))) == 1
+    assert assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output(edits))) == 1
 
 
 @pytest.mark.parametrize("end_of_line", ["\u2028", "\u2029", "\u0085"])

@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 from api.grammar.correction import Correction, NoteCode
 from api.grammar.edit_script import EOS_ID, TAG_IDS, ScriptEdit
 from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reasons import Reason
-from api.grammar.verbs import VerbTable
 from scheduler.errors import InvalidRequest, SentenceTooLong
 from scheduler.messages import ID_BITS, MAX_SENTENCES
-from tests.fake_tokenizer import FakeTokenizer
+from tests.corrections import PIPELINE, TOKENIZER
 
-TOKENIZER = FakeTokenizer()
-PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 WENT = ScriptEdit(1, 1, "went", Reason.PAST_IRREG)
 GRIN = "\U0001f600"
 HAS = ScriptEdit(1, 1, "has", Reason.S_SPELL)
+WIDE = ("He came home yesterday. " + " " * 900) * 50
 
 
 def conclude(text: str, *edits: list[ScriptEdit]) -> Correction:
@@ -191,22 +189,6 @@ def test_a_text_of_which_every_sentence_is_too_long_is_answered_without_the_mode
     assert correction.explanation.endswith("2 sentences are too long and were not read.")
 
 
-def test_64_sentences_are_taken_and_65_are_not() -> None:
-    assert len(PIPELINE.prepare_text("He came. " * MAX_SENTENCES).sentences) == MAX_SENTENCES
-
-    with pytest.raises(InvalidRequest, match="more than 64 sentences; at most 64 are taken .* 575") as refusal:
-        PIPELINE.prepare_text("He came. " * (MAX_SENTENCES + 1))
-    assert refusal.value.field == "sentence"
-
-
-def test_a_text_over_the_limit_of_characters_is_refused_unread() -> None:
-    long_text = ("He came home yesterday. " + " " * 900) * 50
-
-    with pytest.raises(InvalidRequest, match=r"`sentence` has 46,200 characters; at most 40,000 are read at once"):
-        PIPELINE.prepare_text(long_text)
-    assert len(PIPELINE.prepare_text(long_text[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
-
-
 def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -> None:
     longest = "word " * 63 + "word."
 
@@ -215,10 +197,25 @@ def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -
     assert (skipped.start, skipped.end) == (9, 9 + len(f"more {longest}"))
 
 
-def test_a_text_may_have_the_most_sentences_of_the_most_words() -> None:
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("He came. " * (MAX_SENTENCES + 1), "more than 64 sentences; at most 64 are taken .* 575"),
+        (WIDE, "`sentence` has 46,200 characters; at most 40,000 are read at once"),
+    ],
+)
+def test_a_text_over_a_limit_is_refused_unread_and_says_it(text: str, told: str) -> None:
+    with pytest.raises(InvalidRequest, match=told) as refusal:
+        PIPELINE.prepare_text(text)
+
+    assert refusal.value.field == "sentence"
+
+
+def test_a_text_may_have_the_most_sentences_of_the_most_words_and_the_most_characters() -> None:
     sentence = "Everyone " + "everyone " * 62 + "everyone. "
 
     assert len(PIPELINE.prepare_text(sentence * MAX_SENTENCES).sentences) == MAX_SENTENCES
+    assert len(PIPELINE.prepare_text(WIDE[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
 
 
 @pytest.mark.parametrize("separator", [" ", "\n", ", "])

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.correction import Correction, NoteCode
-from api.grammar.edit_script import EOS_ID, ScriptEdit
+from api.grammar.edit_script import EOS_ID
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
+from tests import corrections
 
 PIPELINE = TextPipeline.load()
-TOKENIZER = PIPELINE._tokenizer
 MENDED = {
     "goed": ("went", Reason.PAST_IRREG), "waited": ("waiting", Reason.BE_ING), "don't": ("doesn't", Reason.SVA_SG),
     "was": ("were", Reason.SVA_BE),
@@ -29,14 +29,7 @@ SENTENCES = st.lists(
 
 
 def mend(text: str) -> Correction:
-    """Every mistake mended, as a perfect model would."""
-    draft = PIPELINE.prepare_text(text)
-    outputs = []
-    for sentence in draft.sentences:
-        found = [(number, MENDED.get(word)) for number, word in enumerate(sentence.prompt.words)]
-        edits = [ScriptEdit(number, 1, *mended) for number, mended in found if mended]
-        outputs.append(TOKENIZER.encode_output(edits) if edits else [EOS_ID])
-    return PIPELINE.conclude_text(draft, outputs)
+    return corrections.mend(PIPELINE, text, MENDED)
 
 
 def seen(text: str) -> str:
