@@ -10,39 +10,12 @@ import subprocess
 import pytest
 
 from ops.run import processes
-from tests.many_sentences import sentences
 from tests.pace import patient
 
 
 def _correct(*arguments: str | bytes, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [*processes.miniserve_command("correct"), *arguments]
     return subprocess.run(command, input=stdin, capture_output=True)
-
-
-def test_a_sentence_is_printed_corrected_with_the_explanation_below() -> None:
-    done = _correct("He goed to school")
-
-    assert done.returncode == 0
-    assert done.stdout.decode().splitlines() == [
-        "He went to school",
-        "The past tense of 'go' is the irregular form 'went'.",
-    ]
-
-
-def test_json_is_the_answer_of_the_http_api_without_its_id() -> None:
-    done = _correct("--json", "He goed to school")
-
-    document = json.loads(done.stdout)
-    assert document["corrected"] == "He went to school"
-    assert document["edits"][0] == {
-        "start": 3,
-        "end": 7,
-        "original": "goed",
-        "replacement": "went",
-        "reason": "irregular_past",
-        "explanation": document["explanation"],
-        "confidence": 0.9994,
-    }
 
 
 def test_a_sentence_is_traced_below_its_answer_or_in_it() -> None:
@@ -97,24 +70,6 @@ def test_the_filter_prints_exactly_one_line_for_each_whatever_it_is() -> None:
         6: "invalid-request",
         7: "sentence-too-long",
     }
-
-
-def test_the_filter_keeps_the_order_of_its_lines() -> None:
-    source = sentences(seed=11)
-    texts = [next(source) for _ in range(600)]
-
-    done = _correct("-", stdin="\n".join(texts).encode() + b"\n")
-
-    printed = done.stdout.decode().splitlines()
-    assert len(printed) == len(texts)
-    for text, line in zip(texts, printed, strict=True):
-        assert text.split(" with ")[1] in line  # the number that each sentence ends in
-
-
-def test_an_empty_input_gives_no_line_at_all() -> None:
-    done = _correct("-")
-
-    assert (done.returncode, done.stdout) == (0, b"")
 
 
 def test_a_person_who_types_gets_each_answer_at_once() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,11 +19,11 @@ from ops.load.client import Client
 from ops.load.command import expected_answers
 from ops.load.generator import Expected, Generator
 from scheduler.settings import MODES, QUEUE_MODES, Settings
-from tests.e2e.test_bad_input import BAD_BODIES, JSON
 from tests.exposed_metrics import families_of
 from tests.running_system import RunningSystem, descendants, post_sentence, send, wait_until
 
 NUM_SENTENCES = 400
+JSON = {"Content-Type": "application/json"}
 LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
 TEXT = "He goed to school. She have a car, but they was late."
 
@@ -66,47 +65,11 @@ def expected() -> Expected:
     return answers
 
 
-def answers_as_expected(running: RunningSystem, expected: Expected) -> bool:
-    client, limits = Client(running.url), Limits(total=len(expected))
-    measured = Generator(client, list(expected), ClosedLoop(16), limits, expected).run()
-    return measured.statuses == {200: len(expected)} and not measured.unexpected
-
-
 def test_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, expected: Expected) -> None:
-    assert answers_as_expected(other, expected)
+    client, limits = Client(other.url), Limits(total=len(expected))
+    measured = Generator(client, list(expected), ClosedLoop(16), limits, expected).run()
 
-
-def test_so_they_do_in_the_default_mode(system: RunningSystem, expected: Expected) -> None:
-    assert answers_as_expected(system, expected)
-
-
-@pytest.mark.parametrize("name", BAD_BODIES)
-def test_a_bad_body_gets_its_status_and_slug(other: RunningSystem, name: str) -> None:
-    body, status, slug = BAD_BODIES[name]
-
-    reply = send(other.url, "POST", "/correct", body, JSON)
-
-    assert (reply.status, reply.slug) == (status, slug)
-
-
-def test_an_unreadable_request_is_answered_with_a_problem_document(other: RunningSystem) -> None:
-    with socket.create_connection(("127.0.0.1", other.port)) as connection:
-        connection.sendall(b"GET / HTTP/1.1\r\nbroken header\r\n\r\n")
-        answer = connection.recv(65536)
-
-    assert answer.startswith(b"HTTP/1.1 400")
-    assert json.loads(answer.partition(b"\r\n\r\n")[2])["type"].endswith("invalid-header")
-
-
-def test_a_client_that_closes_its_sending_side_is_answered_in_every_mode(other: RunningSystem) -> None:
-    body = b'{"sentence": "He goed to school"}'
-    head = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-    with socket.create_connection(("127.0.0.1", other.port), timeout=30) as connection:
-        connection.sendall(head % len(body) + body)
-        connection.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: connection.recv(65536), b""))
-
-    assert answer.startswith(b"HTTP/1.1 200") and b"He went to school" in answer
+    assert measured.statuses == {200: len(expected)} and not measured.unexpected
 
 
 def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, request: pytest.FixtureRequest) -> None:

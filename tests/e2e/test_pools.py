@@ -17,7 +17,7 @@ from ops.load.command import expected_answers
 from ops.load.generator import Expected, Generator
 from ops.load.measurements import Measurements
 from scheduler.settings import Settings
-from tests.running_system import RunningSystem, command_line, post_json, post_sentence, send, wait_until
+from tests.running_system import RunningSystem, command_line, post_sentence, send, wait_until
 
 NUM_SENTENCES = 400
 NUM_KILLS = 5
@@ -91,13 +91,3 @@ def test_a_killed_worker_of_either_pool_costs_no_answer(pools: RunningSystem, ex
 def test_one_pool_alone_is_refused(options: tuple[str, ...]) -> None:
     with pytest.raises(AssertionError, match="need each other"), RunningSystem(*options):
         pass
-
-
-def test_a_batch_is_answered_in_order(pools: RunningSystem) -> None:
-    sentences = ["He goed.", "She go to school.", "They was late."]
-
-    results = post_json(pools.url, "/correct/batch", {"sentences": sentences}).body["results"]
-
-    assert [result["corrected"] for result in results] == [
-        post_sentence(pools.url, sentence).body["corrected"] for sentence in sentences
-    ]

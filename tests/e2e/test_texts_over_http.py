@@ -1,18 +1,24 @@
-"""Paragraphs through every real part: cut, corrected in one batch, put together again; and what is refused."""
+"""Texts through every real part: HTTP, Redis, the worker's batch, the trained model, and back; by every way."""
 
 from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ops.run import processes
 from tests.mailbox_house import eventually
+from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_json, post_sentence, send
 
+RQ = Path(sys.executable).with_name("rq")
+JSON = {"Content-Type": "application/json"}
 PARAGRAPH = (
     "  Yesterday he goed to school \U0001f600. Mr. Smith was there at 5 p.m. on Monday!\r\n\r\n"
     "\u201cShe go to school every day.\u201d  They was at home.\t\tIt is 3.5 km away.\n"
@@ -33,95 +39,90 @@ def test_a_paragraph_is_corrected_sentence_by_sentence_and_comes_back_whole(syst
     assert reply.body["explanation"] == " ".join(edit["explanation"] for edit in edits)
 
 
-def plain(url: str, text: str) -> Any:
-    return post_sentence(url, text).body
+def plain(url: str, body: dict[str, Any]) -> Any:
+    return post_json(url, "/correct", body).body
 
 
-def in_a_batch(url: str, text: str) -> Any:
-    return post_json(url, "/correct/batch", {"sentences": ["He came.", text]}).body["results"][1]
+def in_a_batch(url: str, body: dict[str, Any]) -> Any:
+    texts = {"sentences": ["He came.", body["sentence"]]}
+    return post_json(url, "/correct/batch", body | texts).body["results"][1]
 
 
-def streamed(url: str, text: str) -> Any:
-    accept = {"Content-Type": "application/json", "Accept": "text/event-stream"}
-    events = send(url, "POST", "/correct", json.dumps({"sentence": text}).encode(), accept).body
+def streamed(url: str, body: dict[str, Any]) -> Any:
+    events = send(url, "POST", "/correct", json.dumps(body).encode(), JSON | {"Accept": "text/event-stream"}).body
     *edits, done = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: ")]
     assert sorted(edits, key=lambda edit: edit["start"]) == done["edits"]
     return done
 
 
-def kept(url: str, text: str) -> Any:
-    later = {"Content-Type": "application/json", "Prefer": "respond-async"}
-    asked = send(url, "POST", "/correct", json.dumps({"sentence": text}).encode(), later)
+def kept(url: str, body: dict[str, Any]) -> Any:
+    asked = send(url, "POST", "/correct", json.dumps(body).encode(), JSON | {"Prefer": "respond-async"})
     if asked.status == 200:  # there was nothing to wait for
         return asked.body
-    where = f"/requests/{asked.body['request_id']}"
+    where = asked.headers["Location"]
     return eventually(lambda: (reply := send(url, "GET", where)).status == 200 and reply, within_s=60).body
 
 
-def offline(_: str, text: str) -> Any:
+def offline(_: str, body: dict[str, Any]) -> Any:
     command = processes.miniserve_command("correct", "--json", "-")
-    return json.loads(subprocess.run(command, input=text.encode(), capture_output=True, check=True).stdout)
+    return json.loads(subprocess.run(command, input=body["sentence"].encode(), capture_output=True, check=True).stdout)
 
 
+WAYS = [in_a_batch, streamed, kept, offline]
 LONG_ONE = "Word " + "word " * 64 + "word."
+TEXTS = [
+    " ".join(PARAGRAPH.split()), "He wait\u00ading here. I don\u00b4t goed.\u200b He goed.", "He " + "goed " * 12,
+    f"{LONG_ONE} He goed home.", f"{LONG_ONE} {LONG_ONE}", "Du hast die falsche Nummer. He goed home.",
+    f"See www.a.com/{'x1' * 70} . They was late.",
+]  # fmt: skip
+CERTAIN = [{"sentence": "He goed to school", "min_confidence": least} for least in (0.5, 1)]
 
 
-@pytest.mark.parametrize("way", [in_a_batch, streamed, kept, offline])
 @pytest.mark.parametrize(
-    "text",
-    [
-        " ".join(PARAGRAPH.split()), "He wait\u00ading here. I don\u00b4t goed.\u200b He goed.", "He " + "goed " * 12,
-        f"{LONG_ONE} He goed home.", f"{LONG_ONE} {LONG_ONE}", "Du hast die falsche Nummer. He goed home.",
-        f"See www.a.com/{'x1' * 70} . They was late.",
-    ],
-)  # fmt: skip
+    ("way", "body"),
+    [(way, {"sentence": text}) for way in WAYS for text in TEXTS]
+    + [(way, one) for way in WAYS[:-1] for one in CERTAIN],
+)
 def test_every_way_to_an_answer_gives_the_same_one(
-    system: RunningSystem, text: str, way: Callable[[str, str], Any]
+    system: RunningSystem, way: Callable[[str, dict[str, Any]], Any], body: dict[str, Any]
 ) -> None:
-    expected = plain(system.url, text)
+    expected = plain(system.url, body)
 
-    answer = way(system.url, text)
+    answer = way(system.url, body)
 
     assert answer | {"request_id": ""} == expected | {"request_id": ""}
     assert {"corrected", "edits", "explanation", "language", "notes"} <= answer.keys()
 
 
-def test_the_greatest_text_is_taken_and_answered_with_sensible_timings(system: RunningSystem) -> None:
-    text = "He goed home. " * 64
+def test_64_clients_get_exactly_what_the_offline_command_gives_and_rq_sees_it(system: RunningSystem) -> None:
+    source = sentences(seed=7)
+    texts = [next(source) for _ in range(640)]
 
-    reply = post_sentence(system.url, text)
+    with ThreadPoolExecutor(65) as pool:
+        seen_by_rq = pool.submit(_rq_info, system.redis_url)
+        replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
 
-    parts = [part.strip().split(";dur=") for part in reply.headers["Server-Timing"].split(",")]
-    duration = {name: float(value) for name, value in parts}
-    assert (reply.status, reply.body["corrected"]) == (200, text.replace("goed", "went"))
-    assert len(reply.body["edits"]) == 64
-    assert all(duration[name] <= duration["total"] for name in ("queue", "prefill", "decode"))
-
-
-@pytest.mark.parametrize(
-    ("text", "slug", "told"),
-    [
-        ("He came. " * 65, "invalid-request", "holds more than 64 sentences"),
-        ("word " * 65, "sentence-too-long", "The sentence has 65 words"),
-        ("He came. " * 5_000, "invalid-request", "has 45,000 characters; at most 40,000"),
-    ],
-)
-def test_a_text_beyond_the_limits_is_refused_as_a_whole(system: RunningSystem, text: str, slug: str, told: str) -> None:
-    reply = post_sentence(system.url, text)
-
-    assert (reply.status, reply.slug) == (422, slug)
-    assert told in reply.body["detail"]
+    assert {reply.status for reply in replies} == {200}
+    assert [reply.body["corrected"] for reply in replies] == _offline(texts)
+    assert len({reply.body["request_id"] for reply in replies}) == len(texts)
+    assert "correct" in seen_by_rq.result() and "1 workers, 2 queues" in seen_by_rq.result()
 
 
-def test_a_batch_is_answered_item_by_item_in_order(system: RunningSystem) -> None:
-    sentences = [f"He goed to school {number} times." for number in range(40)] + ["", PARAGRAPH, "word " * 65]
+def _rq_info(redis_url: str) -> str:
+    return subprocess.run([RQ, "info", "-u", redis_url], capture_output=True, text=True, check=True).stdout
 
-    reply = post_json(system.url, "/correct/batch", {"sentences": sentences, "learner_id": "anna"})
 
-    results = reply.body["results"]
-    assert reply.status == 200
-    assert [result.get("corrected") for result in results] == [
-        *(sentence.replace("goed", "went") for sentence in sentences[:40]), None, CORRECTED, None,
-    ]  # fmt: skip
-    assert [results[at]["type"].rsplit(":")[-1] for at in (40, 42)] == ["invalid-request", "sentence-too-long"]
-    assert post_sentence(system.url, sentences[7]).body["edits"] == results[7]["edits"]
+def _offline(texts: list[str]) -> list[str]:
+    command = processes.miniserve_command("correct", "--json", "-")
+    done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True)
+    return [json.loads(line)["corrected"] for line in done.stdout.splitlines()]
+
+
+def test_an_answer_that_would_come_too_late_is_a_504_and_a_generous_deadline_is_kept(system: RunningSystem) -> None:
+    late, timely = (
+        send(system.url, "POST", "/correct", b'{"sentence": "He goed to school"}', JSON | {"X-Deadline-Ms": most})
+        for most in ("1", "20000")
+    )
+
+    assert (late.status, late.slug) == (504, "deadline-exceeded")
+    assert timely.body["corrected"] == "He went to school"

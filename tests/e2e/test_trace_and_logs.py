@@ -48,21 +48,6 @@ def test_a_request_that_asks_has_its_waterfall_in_its_answer_and_no_other_has(sy
     assert trace["total_ms"] == pytest.approx(float(timings["total"]), rel=0.5)
 
 
-@pytest.mark.parametrize("headers", [{"Prefer": "respond-async"}, {"Accept": "text/event-stream"}])
-def test_what_is_no_answer_in_json_has_no_trace(system: RunningSystem, headers: dict[str, str]) -> None:
-    reply = send(system.url, "POST", "/correct", b'{"sentence": "He goed."}', JSON | {"X-Trace": "1"} | headers)
-
-    assert reply.status in (200, 202) and "stages" not in str(reply.body)
-
-
-def test_a_stored_trace_is_not_found_and_says_what_to_do_instead(system: RunningSystem) -> None:
-    reply = post_sentence(system.url, "He goed to school.")
-
-    gone = send(system.url, "GET", f"/requests/{reply.body['request_id']}/trace")
-
-    assert gone.status == 404 and "X-Trace: 1" in gone.body["detail"]
-
-
 def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningSystem) -> None:
     texts = [f"{MARKER} goed home.", f"He {MARKER} \u00c9toile", MARKER * 3000, f"{MARKER}\u0000", ""]
     replies = [
