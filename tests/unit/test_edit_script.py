@@ -21,6 +21,7 @@ from api.grammar.edit_script import (
 )
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
+from scheduler.messages import ID_BITS, WITHDRAWN_ID
 
 TAG = TAG_IDS[Reason.PAST_IRREG]
 
@@ -55,10 +56,6 @@ def test_an_edit_is_complete_at_its_tag_and_not_before(tokenizer):
     assert [len(outcome.edits) for outcome in outcomes] == [0] * (len(ids) - 1) + [1, 1]
 
 
-def test_a_lone_end_means_no_edit(tokenizer):
-    assert parse_script(tokenizer, [EOS_ID], num_words=4) == ScriptOutcome((), num_dropped=0)
-
-
 @pytest.mark.parametrize(
     "name, start, end",
     [
@@ -82,33 +79,23 @@ def test_a_malformed_edit_is_dropped_and_counted(tokenizer, name, start, end):
     assert parse_script(tokenizer, ids, num_words=4) == ScriptOutcome((), num_dropped=1), name
 
 
-def test_edits_out_of_order_or_overlapping_are_dropped(tokenizer):
-    first = ScriptEdit(2, 2, "went", Reason.PAST_IRREG)
-    others = [ScriptEdit(1, 1, "go", Reason.BASE_TO), ScriptEdit(3, 1, "go", Reason.BASE_TO)]
-
-    outcome = parse_script(tokenizer, tokenizer.encode_output([first, *others]), num_words=9)
-
-    assert outcome == ScriptOutcome((first,), num_dropped=2)
+GOOD = ScriptEdit(3, 1, "went", Reason.PAST_IRREG)
 
 
-def test_a_good_edit_after_a_malformed_one_is_kept(tokenizer):
-    good = ScriptEdit(3, 1, "went", Reason.PAST_IRREG)
-    ids = [position(1), TAG, *tokenizer.encode_output([good])]
+@pytest.mark.parametrize(
+    ("begin", "edits", "kept", "num_dropped"),
+    [
+        ([EOS_ID], [GOOD], [], 0),  # tokens after the end mean nothing
+        ([position(1), TAG], [GOOD], [0], 1),
+        ([position(1), X2_ID], [GOOD], [0], 1),  # interrupted
+        ([], [GOOD, ScriptEdit(1, 1, "go", Reason.BASE_TO), ScriptEdit(4, 1, "go", Reason.BASE_TO)], [0, 2], 1),
+        ([], [ScriptEdit(2, 2, "went", Reason.PAST_IRREG), GOOD], [0], 1),  # overlapping
+    ],
+)
+def test_a_good_edit_is_kept_beside_a_bad_one(tokenizer, begin, edits, kept, num_dropped):
+    outcome = parse_script(tokenizer, [*begin, *tokenizer.encode_output(edits)], num_words=9)
 
-    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((good,), num_dropped=1)
-
-
-def test_an_edit_that_another_one_interrupts_is_dropped(tokenizer):
-    good = ScriptEdit(3, 1, "went", Reason.PAST_IRREG)
-    ids = [position(1), *tokenizer.encode_piece(" go"), *tokenizer.encode_output([good])]
-
-    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((good,), num_dropped=1)
-
-
-def test_tokens_after_the_end_mean_nothing(tokenizer):
-    ids = [EOS_ID, *tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])]
-
-    assert parse_script(tokenizer, ids, num_words=9) == ScriptOutcome((), num_dropped=0)
+    assert outcome == ScriptOutcome(tuple([edits[at] for at in kept]), num_dropped)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -131,3 +118,20 @@ def test_special_tokens_stand_in_the_order_of_their_ids():
     assert tokens[position(63)] == "<p63>"
     assert [tokens[TAG_IDS[reason]] for reason in Reason] == [reason.token for reason in Reason]
     assert len(tokens) == NUM_SPECIAL_TOKENS
+
+
+def test_the_parser_reads_a_confidence_between_one_half_and_one(tokenizer):
+    start, text, tag, end = tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+    read = [
+        parse_script(tokenizer, [start, text, tag | steps << ID_BITS, end], 4).edits[0].confidence
+        for steps in range(16)
+    ]
+
+    assert read[0] == 1.0, "a worker that says nothing"
+    assert read[1] > 0.5 and read[1:] == sorted(read[1:]) and read[15] < 1.0
+
+
+def test_a_withdrawn_edit_is_no_fault_of_the_output(tokenizer):
+    outcome = parse_script(tokenizer, [FIRST_POSITION_ID, 300, WITHDRAWN_ID], 4)
+
+    assert outcome == ScriptOutcome((), num_dropped=0)

