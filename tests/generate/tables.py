@@ -64,15 +64,15 @@ def _problems() -> tuple[Row, Iterable[Row]]:
     def row(error: type[errors.ServingError]) -> Row:
         return str(error.status), f"`{error.slug}`", error.__doc__ or f"{error.title}."
 
-    found = sorted(_concrete(errors.ServingError), key=lambda error: error.status)
+    found = sorted(concrete(errors.ServingError), key=lambda error: error.status)
     return ("status", "slug", "when"), map(row, found)
 
 
-def _concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
+def concrete(error: type[errors.ServingError]) -> Iterator[type[errors.ServingError]]:
     if error is not errors.Overloaded:  # a common base without a slug of its own
         yield error
     for narrower in error.__subclasses__():
-        yield from _concrete(narrower)
+        yield from concrete(narrower)
 
 
 TABLES = {"settings": _settings, "metrics": _metrics, "commands": _commands, "problems": _problems}

@@ -16,7 +16,7 @@ import pytest
 
 from ops.run.embedded_redis import free_port
 from tests import system_tools
-from tests.fake_corrector import FakeCorrector, site_of
+from tests.fake_mailbox import site_of
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
@@ -260,7 +260,7 @@ def test_the_log_tells_the_replica_and_neither_text_nor_id(tmp_path: Path, start
 
 def test_the_log_names_every_route(tmp_path: Path, start: StartServer) -> None:
     replica = start(lambda _: http(200, OK))
-    rules = {rule.rule for rule in site_of(FakeCorrector()).url_map.iter_rules()}
+    rules = {rule.rule for rule in site_of().url_map.iter_rules()}
     routes = {re.sub(r"<.*?>", "x", rule) for rule in rules if not rule.endswith("/trace")}
 
     with Balancer(tmp_path, [_port(replica)]) as balancer:

@@ -1,4 +1,4 @@
-"""What the tests of the HTTP face share: a corrector that answers at once, and a client that reaches it."""
+"""What the tests of the HTTP face share: a queue that answers at once, and a client that reaches the site before it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.telemetry.line_writer import STDERR
-from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, client_of
+from tests.fake_mailbox import FakeMailbox, client_of
 
 STDERR.descriptor = os.open(os.devnull, os.O_WRONLY)  # its thread also writes between two tests, among pytest's dots
 
@@ -21,10 +20,10 @@ def _log_where_it_is_captured(request: pytest.FixtureRequest, monkeypatch: pytes
 
 
 @pytest.fixture
-def corrector() -> FakeCorrector:
-    return FakeCorrector()
+def mailbox() -> FakeMailbox:
+    return FakeMailbox()
 
 
 @pytest.fixture
-def client(corrector: FakeCorrector) -> FlaskClient:
-    return client_of(corrector, Settings(max_body_bytes=1024))
+def client(mailbox: FakeMailbox) -> FlaskClient:
+    return client_of(mailbox)

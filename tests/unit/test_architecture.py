@@ -244,14 +244,14 @@ def test_a_plugin_keeps_its_ceiling_and_only_the_site_imports_it(plugin: str, mo
 def test_the_api_corrects_without_any_plugin() -> None:
     code = """if True:
         import sys
-        from tests.fake_corrector import FakeCorrector, client_around
+        from tests.fake_mailbox import FakeMailbox, client_around, corrector_of
         from api.http.app import create_app
         from api.services import Services
         from api.telemetry.recorder import RequestRecorder
         from scheduler.settings import Settings
 
-        corrector, settings = FakeCorrector(), Settings()
-        app = create_app(Services(settings, corrector, corrector, corrector, RequestRecorder(settings)))
+        mailbox, settings = FakeMailbox(), Settings()
+        app = create_app(Services(settings, corrector_of(mailbox), mailbox, mailbox, RequestRecorder(settings)))
         answer = client_around(app).post("/correct", json={"sentence": "He goed home"})
         assert answer.get_json()["corrected"] == "He went home", answer.data
         print(*[name for name in sys.modules if name.startswith(("api.", "worker."))])

@@ -15,7 +15,7 @@ from api.grammar.reasons import Reason
 from ops.cli import main
 from ops.run.faults import FAULTS
 from scheduler.settings import MODES
-from tests.fake_corrector import FakeCorrector, site_of
+from tests.fake_mailbox import site_of
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -23,7 +23,7 @@ REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
 INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 EXERCISES = sorted((ROOT / "docs" / "exercises").glob("[0-9]-*.md"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
-PAGES_WITH_COMMANDS = ("README.md", "CONTRIBUTING.md", "docs/tour.md")
+PAGES_WITH_COMMANDS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "tour.md", *EXERCISES]
 
 
 def _table(header: str, text: str = REFERENCE) -> list[list[str]]:
@@ -60,7 +60,7 @@ def test_the_reasons_table_equals_the_reasons() -> None:
 
 
 def test_the_table_of_routes_equals_the_routes() -> None:
-    rules = site_of(FakeCorrector()).url_map.iter_rules()
+    rules = site_of().url_map.iter_rules()
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
     routes = {f"`{method} {path}`" for path, methods in paths for method in methods}
 
@@ -71,26 +71,18 @@ def test_the_table_of_modes_equals_the_modes() -> None:
     assert [row[0] for row in _table("| `--mode` | how |")] == [f"`{mode}`" for mode in MODES]
 
 
-def _commands(program: str) -> list[str]:
-    texts = [(ROOT / page).read_text(encoding="utf-8") for page in PAGES_WITH_COMMANDS]
-    return [line for text in texts for line in _shell_lines(text) if line.startswith(f"{program} ")]
-
-
-@pytest.mark.parametrize("line", _commands("miniserve"))
-def test_a_miniserve_line_of_the_first_pages_parses(line: str) -> None:
-    _parse(line)
-
-
-def _parse(line: str) -> None:
-    _, name, *arguments = shlex.split(line, comments=True)
-    main.get_command(None, name).make_context(name, arguments)  # raises on an unknown option or a bad value
-
-
-@pytest.mark.parametrize("line", _commands("make"))
-def test_a_make_line_of_the_first_pages_has_its_target(line: str) -> None:
+@pytest.mark.parametrize("path", PAGES_WITH_COMMANDS, ids=lambda path: path.stem)
+def test_the_commands_of_a_page_parse(path: Path) -> None:
+    """With `/tmp/long.txt`, which one of them makes, standing in for any file, and 8 for any variable."""
+    text = path.read_text(encoding="utf-8").replace("/tmp/long.txt", str(ROOT / "ops/load/prompts.txt"))
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
 
-    assert re.search(rf"^{line.split()[1]}:|^[a-z0-9 -]*\b{line.split()[1]}\b[a-z0-9 -]*:", makefile, re.MULTILINE)
+    for line in _shell_lines(text):
+        for command in re.findall(r"\bminiserve [^;|>&]+", line):
+            _, name, *arguments = shlex.split(re.sub(r"\$\w+", "8", command), comments=True)
+            main.get_command(None, name).make_context(name, arguments)  # raises on an unknown option or a bad value
+        for target in re.findall(r"^make ([a-z][a-z-]*)", line):
+            assert re.search(rf"^[a-z0-9 -]*\b{target}\b[a-z0-9 -]*:", makefile, re.MULTILINE), target
 
 
 def test_every_line_of_shell_in_the_readme_is_one_a_test_knows() -> None:
@@ -168,17 +160,6 @@ def _source(file: str) -> str:
     return (ROOT / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
-def test_the_commands_of_an_exercise_parse(path: Path) -> None:
-    """With `/tmp/long.txt`, which one of them makes, standing in for any file."""
-    text = path.read_text(encoding="utf-8").replace("/tmp/long.txt", str(ROOT / "ops/load/prompts.txt"))
-    commands = [found for line in _shell_lines(text) for found in re.findall(r"miniserve [^;|>&]+", line)]
-
-    assert commands or path.stem == "7-capacity"
-    for command in commands:
-        _parse(re.sub(r"\$\w+", "8", command))
-
-
 def test_the_notebook_runs_from_its_first_cell_to_its_last(capsys: pytest.CaptureFixture[str]) -> None:
     notebook = json.loads((ROOT / "docs" / "continuous_batching.ipynb").read_text(encoding="utf-8"))
     cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -189,20 +170,15 @@ def test_the_notebook_runs_from_its_first_cell_to_its_last(capsys: pytest.Captur
     assert not any(cell.get("outputs") for cell in notebook["cells"])
 
 
-def test_every_fault_has_its_exercise() -> None:
-    turned_on = [
-        re.findall(r"^miniserve up .*--break ([\w-]+)", path.read_text(encoding="utf-8"), re.M) for path in EXERCISES
-    ]
-
-    assert sorted({name for names in turned_on for name in names}) == sorted(FAULTS)
-
-
-def test_the_answer_of_an_exercise_is_hidden_until_it_is_opened() -> None:
+def test_every_fault_has_its_exercise_whose_answer_is_hidden_until_it_is_opened() -> None:
+    turned_on = set()
     for path in EXERCISES:
         text = path.read_text(encoding="utf-8")
+        turned_on |= set(re.findall(r"^miniserve up .*--break ([\w-]+)", text, re.M))
         assert text.count("<details><summary>") == text.count("</details>") >= 2, path.stem
-        assert "<summary>Answer</summary>" in text, path.stem
-        assert "@@" not in text, path.stem
+        assert "<summary>Answer</summary>" in text and "@@" not in text, path.stem
+
+    assert sorted(turned_on) == sorted(FAULTS)
 
 
 def test_the_readme_stays_readable() -> None:

@@ -33,15 +33,27 @@ def look(keys: KeyFile) -> None:
     keys.look()
 
 
-def test_a_key_that_is_taken_out_of_the_file_is_refused(path: Path) -> None:
-    keys = KeyFile(str(path))
-    assert keys.account_of(KEY) is not None
+SUCCESSOR, SUCCESSOR_LINE = new_key("school")
 
-    path.write_text(OTHER_LINE)
+
+@pytest.mark.parametrize(
+    ("text", "accounts"),
+    [
+        ("", [None, None, None]),
+        (f"{OTHER_LINE}  # a guest\n", [None, None, Account("other")]),
+        # Keys of one name are one account, so that one can replace the other.
+        (f"# who\n{LINE}\n\n{SUCCESSOR_LINE}\n", [Account("school"), Account("school"), None]),
+    ],
+    ids=["empty", "taken out", "replaced"],
+)
+def test_only_the_keys_in_the_file_are_let_in(path: Path, text: str, accounts: list[Account | None]) -> None:
+    keys = KeyFile(str(path))
+    assert keys.account_of(KEY) == Account("school", 5, 900.5) and keys.account_of(OTHER) == Account("other")
+
+    path.write_text(text)
     look(keys)
 
-    assert keys.account_of(KEY) is None
-    assert keys.account_of(OTHER) == Account("other")
+    assert [keys.account_of(key) for key in (KEY, SUCCESSOR, OTHER)] == accounts
 
 
 @pytest.mark.parametrize(
@@ -97,20 +109,6 @@ def test_a_file_that_is_being_written_changes_nothing(path: Path) -> None:
     path.write_text(good)
     look(keys)
     assert keys.account_of(OTHER) is not None
-
-
-def test_keys_of_one_name_are_one_account_so_that_one_can_replace_the_other(tmp_path: Path) -> None:
-    successor, line = new_key("school")
-    (tmp_path / "keys").write_text(f"{LINE}\n{line}\n")
-    keys = KeyFile(str(tmp_path / "keys"))
-
-    assert keys.account_of(KEY) == keys.account_of(successor) == Account("school")
-
-
-def test_an_empty_file_lets_nobody_in(tmp_path: Path) -> None:
-    (tmp_path / "keys").write_text("")
-
-    assert KeyFile(str(tmp_path / "keys")).account_of(KEY) is None
 
 
 @pytest.mark.parametrize("name", ["", "a b", "-x", "a" * 49, "caf\u00e9", "a\n"])

@@ -1,26 +1,32 @@
-"""LanguageTool's HTTP API: its form, its answer in UTF-16 code units, its errors."""
+"""LanguageTool's HTTP API: documents of any length, and the answer in UTF-16 code units."""
 
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
 
+import api.languagetool.answer as answer_module
+from api.access.keys import new_key
 from api.grammar.language import PARTLY_ENGLISH
+from api.http.incoming import IncomingRequest
 from api.languagetool.document import Document, Part
-from scheduler.errors import QueueFull
-from tests.went_mailbox import WentMailbox, check, client_of_mailbox, utf16
+from scheduler.errors import DeadlineExceeded, NotReady, QueueFull, RateLimited, RequestFailed, ShuttingDown
+from scheduler.messages import EOS_ID, MAX_SENTENCES, Completion
+from scheduler.settings import Settings
+from tests.fake_mailbox import FakeMailbox, check, client_of
+from worker.queue.protocol import Submission
+
+LONG = " ".join(["word"] * 65) + "."
+MANY = "He goed home. " * 150
 
 
-@pytest.fixture
-def mailbox() -> WentMailbox:
-    return WentMailbox()
-
-
-@pytest.fixture
-def client(mailbox: WentMailbox) -> FlaskClient:
-    return client_of_mailbox(mailbox)
+def utf16(text: str, offset: int, length: int) -> str:
+    """What a client of JavaScript or Java cuts out of the text."""
+    return text.encode("utf-16-le")[2 * offset : 2 * (offset + length)].decode("utf-16-le")
 
 
 def test_a_match_has_the_members_that_clients_of_languagetool_read(client: FlaskClient) -> None:
@@ -35,7 +41,7 @@ def test_a_match_has_the_members_that_clients_of_languagetool_read(client: Flask
     assert document["sentenceRanges"] == [[0, 17]]
     why = "The past tense of 'go' is the irregular form 'went'."
     assert match == {
-        "message": why, "shortMessage": "Irregular past", "replacements": [{"value": "went", "confidence": 1.0}],
+        "message": why, "shortMessage": "Irregular past", "replacements": [{"value": "went", "confidence": 0.9933}],
         "offset": 3, "length": 4, "context": {"text": "He goed to school", "offset": 3, "length": 4},
         "sentence": "He goed to school", "type": {"typeName": "Other"},
         "rule": {
@@ -44,6 +50,11 @@ def test_a_match_has_the_members_that_clients_of_languagetool_read(client: Flask
         },
         "ignoreForIncompleteSentence": False, "contextForSureMatch": 0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n"])
+def test_nothing_is_found_in_nothing(client: FlaskClient, mailbox: FakeMailbox, text: str) -> None:
+    assert check(client, text).get_json()["matches"] == [] and mailbox.exchanges == []
 
 
 def test_offsets_count_utf_16_code_units(client: FlaskClient) -> None:
@@ -95,50 +106,20 @@ def test_a_word_with_markup_in_it_is_one_place_and_markup_alone_is_none() -> Non
     assert document.original[slice(*document.span(0, 6))] == "go<i>ed `x`"
 
 
-def test_data_may_hold_the_text_alone_and_the_other_field_may_be_empty(client: FlaskClient) -> None:
-    for fields in ({"data": '{"text": "He goed"}'}, {"data": '{"text": "He goed"}', "text": ""}):
-        assert check(client, **fields).get_json()["matches"][0]["offset"] == 3
-    assert check(client, "He goed", data="").get_json()["matches"][0]["offset"] == 3
+def test_controls_and_halves_of_characters_are_read_as_blanks(client: FlaskClient) -> None:
+    text = "He\x0cgoed\x00 home.\x85 \x1fThey goed"
+    halves = json.dumps({"annotation": [{"text": "He goed \ud83d"}, {"text": "\ude00 home"}]})
 
+    matches = check(client, text).get_json()["matches"]
 
-@pytest.mark.parametrize(
-    ("fields", "num_found"),
-    [
-        ({"disabledRules": "irregular_past"}, 0),
-        ({"disabledRules": "WHITESPACE_RULE, past_tense"}, 1),
-        ({"disabledCategories": "GRAMMAR"}, 0),
-        ({"disabledCategories": "TYPOS"}, 1),
-        ({"disabledCategories": "GRAMMAR", "enabledRules": "irregular_past"}, 1),
-        ({"enabledRules": "past_tense"}, 1),
-        ({"enabledRules": "past_tense", "enabledOnly": "true"}, 0),
-        ({"enabledRules": "irregular_past", "enabledOnly": "true"}, 1),
-        ({"enabledCategories": "GRAMMAR", "enabledOnly": "yes"}, 1),
-        *[({"enabledRules": "past_tense", "enabledOnly": no}, 1) for no in ("False", "True", "1", "0", "", "perhaps")],
-        ({"mode": "textLevelOnly"}, 0),
-        ({"level": "picky", "motherTongue": "de", "username": "x", "unknown": "1"}, 1),
-    ],
-)
-def test_rules_are_chosen_by_reason_and_by_category(
-    client: FlaskClient, fields: dict[str, str], num_found: int
-) -> None:
-    assert len(check(client, "He goed home", **fields).get_json()["matches"]) == num_found
-
-
-def test_a_language_is_an_english_or_found_out(client: FlaskClient, mailbox: WentMailbox) -> None:
-    given = check(client, "He goed", language="en-gb").get_json()["language"]
-    found = check(client, "He goed", language="auto", preferredVariants="de-AT,en-AU").get_json()["language"]
-    before = len(mailbox.requests)
-    other = check(client, "Ich habe das nicht gewusst und bin nicht da gewesen.", language="auto").get_json()
-
-    assert (given["code"], found["code"], found["detectedLanguage"]["confidence"]) == ("en-GB", "en-AU", 1.0)
-    assert other["matches"] == [] and other["language"]["detectedLanguage"]["confidence"] == 0.0
-    assert other["warnings"]["incompleteResults"] and len(mailbox.requests) == before
+    assert [utf16(text, match["offset"], match["length"]) for match in matches] == ["goed", "goed"]
+    assert check(client, data=halves).get_json()["matches"][0]["offset"] == 3
 
 
 def test_a_document_that_is_partly_not_english_is_checked_and_says_so(
-    client: FlaskClient, mailbox: WentMailbox
+    client: FlaskClient, mailbox: FakeMailbox
 ) -> None:
-    mailbox.output = tuple(mailbox.tokenizer.encode_output([]))
+    mailbox.output = (EOS_ID,)
     text = "We were at home and it was late. Er kam dann auch noch nach Hause."
 
     found = {language: check(client, text, language=language).get_json()["warnings"] for language in ("auto", "en-GB")}
@@ -147,56 +128,163 @@ def test_a_document_that_is_partly_not_english_is_checked_and_says_so(
     assert found["en-GB"] == {"incompleteResults": False}  # whose language was given is not asked about it
 
 
-def test_the_languages_are_those_that_a_check_takes(client: FlaskClient) -> None:
-    languages = client.get("/v2/languages").get_json()
-
-    assert {"name": "English (US)", "code": "en", "longCode": "en-US"} in languages
-    for language in languages:
-        assert check(client, "He goed", language=language["longCode"]).status_code == 200
-
-
 @pytest.mark.parametrize(
-    ("fields", "named"),
+    ("text", "number", "wrong", "batches"),
     [
-        ({"language": "en-US"}, "'text'"),
-        ({"text": "He goed"}, "'language'"),
-        ({"text": "He goed", "data": "{}", "language": "en"}, "'data'"),
-        ({"text": "He goed", "language": "de-DE"}, "English only"),
-        ({"data": "no JSON", "language": "en"}, "'data'"),
-        ({"data": "[" * 50_000, "language": "en"}, "'data'"),
-        ({"data": "{}", "language": "en"}, "'annotation'"),
-        ({"data": '{"annotation": [{"text": "a", "markup": "b"}]}', "language": "en"}, "Item 0"),
-        ({'{"text": "He goed", "language": "en"}': ""}, "'language'"),
-        ({"text": "He goed", "language": "en", "enabledOnly": "true"}, "'enabledRules'"),
-        ({"text": "a", "language": "en", "enabledOnly": "true", "disabledRules": "habit"}, "'enabledOnly'"),
-        ({"text": "He goed", "language": "en"} | {f"f{n}": "" for n in range(64)}, "64 fields"),
+        ("He goed \U0001f600 home. ", 150, "goed", [MAX_SENTENCES, MAX_SENTENCES, 22]),
+        ("He\u200b go\u00aded.\u200b ", 130, "go\u00aded", [64, 64, 2]),  # the text goes on behind such a period
+        ("He goed " + "x" * 3000 + " home. ", 30, "goed", [13, 13, 4]),  # no more characters than a request may hold
     ],
 )
-def test_a_form_that_is_wrong_is_refused_in_a_line_that_names_the_field(
-    client: FlaskClient, fields: dict[str, str], named: str
+def test_a_long_document_goes_to_the_queue_in_batches(
+    client: FlaskClient, mailbox: FakeMailbox, text: str, number: int, wrong: str, batches: list[int]
 ) -> None:
-    response = client.post("/v2/check", data=fields)
+    document = check(client, text * number).get_json()
 
-    text = response.get_data(as_text=True)
-    assert (response.status_code, response.content_type) == (400, "text/plain; charset=utf-8")
-    assert text.startswith("Error: ") and named in text and "goed" not in text
-    assert response.headers["X-Request-ID"] and response.headers["Server-Timing"]
+    found = [utf16(text * number, match["offset"], match["length"]) for match in document["matches"]]
+    assert found == [wrong] * number and len(document["sentenceRanges"]) == number
+    assert mailbox.batches == batches
+    assert len({exchange.request_id for exchange in mailbox.exchanges}) == len(batches)
+    assert len({request.request_id for request in mailbox.requests}) == number
 
 
-def test_documents_over_the_bound_of_a_process_are_refused(
-    client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_that_is_full_says_so_and_the_rest_of_the_document_is_not_checked(
+    client: FlaskClient, mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    whole = check(client, MANY).get_json()
+
+    monkeypatch.setattr(answer_module, "MOST_BYTES", 100 * len(json.dumps(whole["matches"][0])))
+    cut, all_of_it = check(client, MANY).get_json(), check(client, "He goed home. " * 2 * MAX_SENTENCES).get_json()
+
+    assert whole["warnings"] == all_of_it["warnings"] == {"incompleteResults": False}
+    assert cut["warnings"]["incompleteResults"] and "in parts" in cut["warnings"]["incompleteResultsReason"]
+    assert cut["matches"] == whole["matches"][: 2 * MAX_SENTENCES]
+    assert len(all_of_it["matches"]) == 2 * MAX_SENTENCES
+    assert cut["sentenceRanges"] == whole["sentenceRanges"][: 2 * MAX_SENTENCES]
+    assert mailbox.batches[3:5] == [MAX_SENTENCES, MAX_SENTENCES]
+
+
+@pytest.mark.parametrize("long", [LONG, "x" * 50_000 + ".", "x" * 8_001 + "."], ids=["words", "huge", "characters"])
+def test_a_sentence_that_is_too_long_is_skipped_and_marked(client: FlaskClient, long: str) -> None:
+    text = f"He goed home. {long} They goed home."
+
+    document = check(client, text).get_json()
+
+    found = [match["rule"]["id"] for match in document["matches"]]
+    assert found == ["irregular_past", "sentence_too_long", "irregular_past"]
+    mark = document["matches"][1]
+    assert utf16(text, mark["offset"], mark["length"]) == long and mark["replacements"] == []
+    assert "64 words" in mark["message"] and document["warnings"]["incompleteResults"]
+    without = check(client, text, disabledRules="sentence_too_long").get_json()
+    assert len(without["matches"]) == 2 and without["warnings"]["incompleteResults"]
+
+
+class FailingMailbox(FakeMailbox):
+    """Answers so many sentences; every later one fails."""
+
+    def __init__(self, num_answered: int, error: Exception) -> None:
+        super().__init__()
+        self._num_left, self._later = num_answered, error
+
+    async def wait(self, wanted: Submission, *about: object) -> list[Completion]:
+        self._num_left -= 1
+        if self._num_left < 0:
+            raise self._later
+        return await super().wait(wanted, *about)
+
+
+FAILURES = [
+    (DeadlineExceeded("x"), 504, "The time was over after 0.001 s. Send the document in parts, or try again later."),
+    (NotReady("Redis is away.", 60.0), 503, "Redis is away."),
+    (RequestFailed("3 attempts failed."), 502, "3 attempts failed."),
+]
+
+
+@pytest.mark.parametrize("num_answered", [0, 10, MAX_SENTENCES, MAX_SENTENCES + 10])
+@pytest.mark.parametrize(("error", "status", "words"), FAILURES)
+def test_what_was_checked_is_answered_where_the_rest_fails(
+    num_answered: int, error: Exception, status: int, words: str
+) -> None:
+    headers = {"X-Deadline-Ms": "1"} if isinstance(error, DeadlineExceeded) else {}
+    form = {"language": "en", "text": MANY}
+
+    response = client_of(FailingMailbox(num_answered, error)).post("/v2/check", data=form, headers=headers)
+
+    if not num_answered:
+        assert (response.status_code, response.text) == (status, f"Error: {words}")
+        return
+    document = response.get_json()
+    assert len(document["matches"]) == len(document["sentenceRanges"]) == num_answered
+    assert document["warnings"]["incompleteResults"] and words in document["warnings"]["incompleteResultsReason"]
+
+
+@pytest.mark.parametrize(("error", "status"), [(ShuttingDown("bye", 1.0), 503), (OSError(), 500)])
+def test_a_server_that_stops_or_has_a_bug_leaves_the_whole_document_to_another(error: Exception, status: int) -> None:
+    assert check(client_of(FailingMailbox(MAX_SENTENCES, error)), MANY).status_code == status
+
+
+class LimitedMailbox(FakeMailbox):
+    """Refuses these batches the first time, as for a key that has used what a second brings."""
+
+    def __init__(self, *refused: int, retry_after_s: float = 0.001) -> None:
+        super().__init__()
+        self._refused, self._retry_after_s = set(refused), retry_after_s
+
+    async def enqueue(self, wanted: Submission) -> None:
+        number = len(self.exchanges)
+        if number in self._refused:
+            self._refused.remove(number)
+            raise RateLimited("used up", self._retry_after_s)
+        await super().enqueue(wanted)
+
+
+def test_the_later_batches_of_a_document_wait_for_the_limit_of_its_key() -> None:
+    assert len(check(client_of(LimitedMailbox(1, 2)), MANY).get_json()["matches"]) == 150
+    assert check(client_of(LimitedMailbox(0)), MANY).status_code == 429
+
+
+def test_who_leaves_while_the_limit_of_its_key_is_waited_for_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    mailbox = LimitedMailbox(1, retry_after_s=20.0)
+    monkeypatch.setattr(IncomingRequest, "when_left", lambda _, call: call and mailbox.exchanges and call())
+
+    response = check(client_of(mailbox), MANY)
+
+    assert response.status_code == 409 and mailbox.batches == [MAX_SENTENCES]
+
+
+@pytest.mark.parametrize("is_full", [True, False])
+def test_a_full_queue_and_too_many_documents_in_a_process_say_when_to_come_back(
+    client: FlaskClient, mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch, is_full: bool
+) -> None:
+    mailbox.refusal = QueueFull("full", 2.5) if is_full else None
     monkeypatch.setattr("api.languagetool.routes.MOST_DOCUMENTS", 0)
 
     response = check(client, "He goed")
 
-    assert (response.status_code, response.headers["Retry-After"]) == (503, "1")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "3" if is_full else "1")
+    assert response.text.startswith("Error: full" if is_full else "Error: 0 documents are checked")
 
 
-def test_a_full_queue_keeps_its_status_and_says_when_to_come_back(client: FlaskClient, mailbox: WentMailbox) -> None:
-    mailbox.refusal = QueueFull("full", 2.5)
+def test_all_batches_of_a_document_share_one_deadline_and_count_as_one_request(
+    client: FlaskClient, mailbox: FakeMailbox
+) -> None:
+    answered = client.post("/v2/check", data={"language": "en", "text": MANY}, headers={"X-Deadline-Ms": "60000"})
 
-    response = check(client, "He goed")
+    totals = client.application.services.recorder.totals()
+    first, second, third = [exchange.within_s for exchange in mailbox.exchanges]
+    assert answered.status_code == 200 and 30.0 >= first > second > third
+    assert totals["http:/v2/check:200"] == 1
+    assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 1
 
-    assert (response.status_code, response.headers["Retry-After"]) == (503, "3")
-    assert response.get_data(as_text=True) == "Error: full"
+
+def test_the_tokens_of_a_document_count_once_for_its_key_and_only_what_the_queue_took(tmp_path: Path) -> None:
+    keys, (key, line) = tmp_path / "keys", new_key("school")
+    keys.write_text(line)
+
+    def tokens_of(num_sentences: int, *refused: int) -> float:
+        client = client_of(LimitedMailbox(*refused, retry_after_s=60.0), Settings(api_keys_file=str(keys)))
+        assert check(client, "He goed home. " * num_sentences, apiKey=key).status_code == 200
+        return client.application.services.recorder.totals()["key_tokens:school"]
+
+    assert tokens_of(150) == 150 * tokens_of(1)
+    assert tokens_of(150, 1) == MAX_SENTENCES * tokens_of(1)

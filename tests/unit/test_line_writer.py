@@ -59,10 +59,11 @@ def test_lines_come_in_their_order_and_those_made_later_among_them(pipe: Pipe) -
 
     writer.put("one\n")
     writer.put(lambda: "two\n")
-    writer.put("three\n")
+    print("three, that is no line of the log", file=writer, flush=True)
     writer.drain(5.0)
 
-    assert os.read(pipe.reading, 100) == b"one\ntwo\nthree\n"
+    assert os.read(pipe.reading, 100) == b"one\ntwo\nthree, that is no line of the log\n"
+    assert writer.fileno() == pipe.writing and not writer.isatty()
 
 
 def test_a_reader_who_stalls_costs_lines_and_holds_nobody_up(pipe: Pipe) -> None:
@@ -145,14 +146,3 @@ def test_a_line_that_cannot_be_made_ends_nothing(pipe: Pipe) -> None:
     assert os.read(pipe.reading, 200) == b"a line of the log could not be made: ZeroDivisionError\nthe next\n"
     with pytest.raises(TypeError):
         writer.write(b"bytes")
-
-
-def test_what_is_no_log_line_goes_the_same_way(pipe: Pipe) -> None:
-    writer = pipe.writer()
-
-    print("a traceback, say", file=writer, flush=True)
-    writer.drain(5.0)
-
-    assert os.read(pipe.reading, 100) == b"a traceback, say\n"
-    assert writer.fileno() == pipe.writing
-    assert not writer.isatty()

@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator
 from dataclasses import replace
 
 import pytest
-from flask.testing import FlaskClient
 
 from api.live.figures import figures
 from api.live.hub import MOST_VIEWERS, Hub
@@ -16,7 +15,7 @@ from api.site import services_of
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotReady, RateLimited
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, client_of
+from tests.fake_mailbox import FakeMailbox, client_of, corrector_of
 from worker.queue.redis_observer import RedisObserver
 
 SETTINGS = Settings(mode="sync")
@@ -53,7 +52,7 @@ def test_a_system_without_workers_shows_the_alert() -> None:
 
 
 def test_so_many_may_watch_and_no_more() -> None:
-    hub = Hub(services_of(FakeCorrector(), SETTINGS))
+    hub = Hub(services_of(corrector_of(FakeMailbox()), SETTINGS))
     streams = [hub.watch(lambda: False) for _ in range(MOST_VIEWERS)]
     with pytest.raises(RateLimited):
         hub.watch(lambda: False)
@@ -65,7 +64,7 @@ def test_so_many_may_watch_and_no_more() -> None:
 
 
 def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> None:
-    hub = Hub(services_of(FakeCorrector(), SETTINGS))
+    hub = Hub(services_of(corrector_of(FakeMailbox()), SETTINGS))
     streams = [hub.watch(lambda: False, "greedy") for _ in range(MOST_VIEWERS)]
     next_of(streams[0])
 
@@ -77,10 +76,10 @@ def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> Non
         hub.watch(lambda: False, "greedy")
 
 
-def test_all_viewers_share_the_figures_of_a_second(corrector: FakeCorrector, monkeypatch: pytest.MonkeyPatch) -> None:
-    observe, asked = corrector.observe, []
-    monkeypatch.setattr(corrector, "observe", lambda: asked.append(1) or observe())
-    hub = Hub(replace(services_of(corrector, SETTINGS), clock=lambda: 1.0))
+def test_all_viewers_share_the_figures_of_a_second(mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    observe, asked = mailbox.observe, []
+    monkeypatch.setattr(mailbox, "observe", lambda: asked.append(1) or observe())
+    hub = Hub(replace(services_of(corrector_of(mailbox), SETTINGS), clock=lambda: 1.0))
 
     for _ in range(3):
         stream = hub.watch(lambda: False)
@@ -90,18 +89,18 @@ def test_all_viewers_share_the_figures_of_a_second(corrector: FakeCorrector, mon
     assert len(asked) == 1
 
 
-def test_a_redis_that_does_not_answer_is_a_problem_and_no_end(corrector: FakeCorrector) -> None:
-    corrector.error = NotReady("Redis does not answer.", 1.0)
-    stream = Hub(services_of(corrector, SETTINGS)).watch(lambda: False)
+def test_a_redis_that_does_not_answer_is_a_problem_and_no_end(mailbox: FakeMailbox) -> None:
+    mailbox.error = NotReady("Redis does not answer.", 1.0)
+    stream = Hub(services_of(corrector_of(mailbox), SETTINGS)).watch(lambda: False)
 
     next_of(stream)
     assert next_of(stream) == b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'
-    corrector.error = None
+    mailbox.error = None
     assert b"event: figures" in next_of(stream)
 
 
 def test_a_viewer_gets_figures_and_an_end() -> None:
-    hub, is_over = Hub(services_of(FakeCorrector(), SETTINGS)), []
+    hub, is_over = Hub(services_of(corrector_of(FakeMailbox()), SETTINGS)), []
     stream = hub.watch(lambda: bool(is_over))
 
     assert next_of(stream) == b"retry: 1000\n\n"
@@ -111,16 +110,9 @@ def test_a_viewer_gets_figures_and_an_end() -> None:
 
 
 def test_who_asks_for_the_head_of_the_events_gets_no_stream() -> None:
-    response = client_of(FakeCorrector(), settings=Settings(mode="sync")).head("/ops/events")
+    response = client_of().head("/ops/events")
 
     assert (response.data, response.content_type) == (b"", "text/event-stream; charset=utf-8")
-
-
-def test_the_page_is_kept_by_browsers_and_asks_no_other_host(client: FlaskClient) -> None:
-    response = client.get("/ops")
-
-    assert response.status_code == 200 and "'none'" in response.headers["Content-Security-Policy"]
-    assert response.headers["ETag"] and b"http" not in response.data.replace(b"http-equiv", b"")
 
 
 class Stream(RedisObserver):
@@ -160,7 +152,7 @@ def test_what_was_told_before_the_first_look_is_no_news() -> None:
 
 def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look() -> None:
     stream = Stream()
-    viewer = Hub(replace(services_of(FakeCorrector(), SETTINGS), observer=stream)).watch(lambda: False)
+    viewer = Hub(replace(services_of(corrector_of(FakeMailbox()), SETTINGS), observer=stream)).watch(lambda: False)
     next_of(viewer)
     next_of(viewer)
     for number in range(1, 201):

@@ -8,7 +8,7 @@ import pytest
 
 from api.server.connections import num_connections
 from api.server.serving import Serving
-from tests.fake_corrector import FakeCorrector, site_of
+from tests.fake_mailbox import site_of
 
 
 @pytest.mark.parametrize(("soft", "most"), [(resource.RLIM_INFINITY, 4096), (20_000, 4096), (1024, 768), (300, 64)])
@@ -21,7 +21,7 @@ def test_connections_leave_some_files_to_redis_and_to_python(
 
 
 def test_without_a_free_file_a_listener_is_looked_at_with_the_next_tick() -> None:
-    serving, listener = Serving(site_of(FakeCorrector()), 64), Mock()
+    serving, listener = Serving(site_of(), 64), Mock()
     serving._loop, serving._notify = loop, _ = Mock(), Mock()
     loop.time.return_value = 1.0
     listener.accept.side_effect = OSError(errno.EMFILE, "Too many open files")

@@ -8,27 +8,31 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
+from flask.testing import FlaskClient
 
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
-from tests.fake_corrector import FakeCorrector, client_of
+from tests.fake_mailbox import assert_problem
 from worker.queue.protocol import MailboxStatus
 
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
+SILENT = MailboxStatus(False)
+REFUSED = MailboxStatus(False, refusal="authentication refused")
 
 
 class Over(BaseException):
     """Ends a watch that goes on for ever."""
 
 
-def readiness(*heard: MailboxStatus) -> Readiness:
+def readiness(*heard: MailboxStatus | Exception) -> Readiness:
     """One that has heard all that."""
-    answers = iter(heard)
+    answers = iter((*heard, Over()))
 
     def ask() -> MailboxStatus:
-        for status in answers:
-            return status
-        raise Over
+        answer = next(answers)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
 
     subject = Readiness()
     with pytest.raises(Over):
@@ -48,20 +52,51 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return lambda seconds: monkeypatch.setattr("api.service.readiness.time.monotonic", lambda: now() + seconds)
 
 
-def test_what_was_heard_last_counts():
-    assert readiness(MailboxStatus(False), READY).check() == READY
-    with pytest.raises(NotReady, match="Redis does not answer"):
-        readiness(MailboxStatus(False)).check()
-    with pytest.raises(NotReady, match="No worker"):
-        readiness(READY, MailboxStatus(True)).check()
+@pytest.mark.parametrize(
+    ("heard", "later_s", "fault"),
+    [
+        ((), 0.0, "just started"),
+        ((READY,), 0.0, ""),
+        ((SILENT, READY), 0.0, ""),
+        ((ValueError("unforeseen"), READY), 0.0, ""),
+        ((SILENT,), 0.0, "Redis does not answer; try"),
+        ((READY, MailboxStatus(True)), 0.0, "No worker"),
+        ((READY, replace(READY, is_suspended=True)), 0.0, "rq suspend"),
+        ((READY, SILENT, SILENT), 0.0, ""),  # one answer that fails to come ends nothing, but a silence does
+        ((READY, SILENT, SILENT), TOO_OLD_S + 0.1, "Redis does not answer within"),
+        ((READY,), TOO_OLD_S + 0.1, "Redis does not answer within"),
+        ((READY, REFUSED), 0.0, "authentication refused"),
+        ((READY, REFUSED), TOO_OLD_S - 0.1, "authentication refused"),
+    ],
+)
+def test_what_was_heard_last_counts_until_it_is_too_old(
+    heard: tuple[MailboxStatus | Exception, ...], later_s: float, fault: str, later: Callable[[float], None]
+) -> None:
+    subject = readiness(*heard)
+    later(later_s)
+
+    if not fault:
+        assert subject.check() == READY
+        return
+    with pytest.raises(NotReady, match=fault):
+        subject.check()
 
 
-def test_one_answer_that_fails_to_come_does_not_end_readiness_but_a_silence_does(later: Callable[[float], None]):
-    subject = readiness(READY, MailboxStatus(False), MailboxStatus(False))
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("is_stopping", True, ShuttingDown),
+        ("is_full", lambda: True, NotReady),
+        ("last_iteration_s", time.monotonic() - LOOP_PATIENCE_S - 0.1, NotReady),
+    ],
+    ids=["stops", "is full", "hangs"],
+)
+def test_a_replica_that_stops_is_full_or_hangs_is_not_ready(name: str, value: object, kind: type[Exception]) -> None:
+    subject = readiness(READY)
 
-    assert subject.check() == READY
-    later(TOO_OLD_S + 0.1)
-    with pytest.raises(NotReady, match="Redis does not answer within"):
+    setattr(subject, name, value)
+
+    with pytest.raises(kind):
         subject.check()
 
 
@@ -79,41 +114,12 @@ def test_requests_that_wait_while_nothing_is_answered_for_three_seconds_end_read
 
 
 def test_answers_that_fail_degrade_the_document_and_leave_the_balancer_full() -> None:
-    subject = readiness(READY, replace(READY, num_done=10, num_failed=90))
-
-    document = subject.document()
+    document = readiness(READY, replace(READY, num_done=10, num_failed=90)).document()
 
     assert (document["status"], document["detail"]) == ("degraded", "90% of the answers fail: see answers-failing.")
 
 
-def test_a_redis_that_refuses_the_password_is_no_silence_and_says_so_for_as_long(later: Callable[[float], None]):
-    refused = MailboxStatus(False, refusal="authentication refused")
-    subject = readiness(READY, refused)
-
-    for seconds in (0.0, TOO_OLD_S - 0.1):
-        later(seconds)
-        with pytest.raises(NotReady, match="authentication refused"):
-            subject.check()
-
-
-def test_a_question_that_fails_by_a_fault_is_asked_again():
-    answers = iter([ValueError("unforeseen"), READY])
-
-    def ask() -> MailboxStatus:
-        for answer in answers:
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-        raise Over
-
-    subject = Readiness()
-    with pytest.raises(Over):
-        subject.watch(ask)
-
-    assert subject.check() == READY
-
-
-def test_a_hung_redis_delays_no_answer_and_is_asked_once():
+def test_a_hung_redis_delays_no_answer_and_is_asked_once() -> None:
     released = threading.Event()
     num_asked: list[int] = []
 
@@ -134,56 +140,18 @@ def test_a_hung_redis_delays_no_answer_and_is_asked_once():
     assert num_asked == [1]
 
 
-def test_before_anything_was_heard_nobody_is_ready():
-    with pytest.raises(NotReady, match="just started"):
-        readiness().check()
-
-
-def test_what_was_heard_too_long_ago_counts_no_more(later: Callable[[float], None]):
-    subject = readiness(READY)
-
-    later(TOO_OLD_S + 0.1)
-
-    with pytest.raises(NotReady, match="Redis does not answer within"):
-        subject.check()
-
-
-def test_a_replica_whose_own_loop_hangs_is_not_ready():
-    subject = readiness(READY)
-
-    subject.last_iteration_s -= LOOP_PATIENCE_S + 0.1
-
-    with pytest.raises(NotReady, match="This replica has done nothing"):
-        subject.check()
-
-
-def test_a_replica_that_is_being_stopped_says_so_and_is_alive_all_the_same():
-    subject = readiness(READY)
-
-    subject.is_stopping = True
-
-    with pytest.raises(ShuttingDown):
-        subject.check()
-
-
-def test_a_probe_is_answered_with_what_is_known(monkeypatch: pytest.MonkeyPatch):
-    corrector = FakeCorrector()
-    monkeypatch.setattr(corrector, "status", lambda: READY)
-    client = client_of(corrector)
-
-    asked = client.get("/readyz").get_json()
+def test_a_probe_is_answered_with_what_is_known_and_a_process_that_stops_is_alive(client: FlaskClient) -> None:
     client.application.readiness = known = readiness(READY)
 
-    assert client.get("/readyz").get_json() == asked
-    assert asked["queue_depth"] == 3
+    assert client.get("/readyz").get_json() == {"status": "ready", "live_workers": 2, "queue_depth": 3}
     known.is_stopping = True
-    assert client.get("/readyz").get_json()["type"] == "urn:miniserve:problem:shutting-down"
-    assert client.get("/healthz").status_code == 200
+    assert_problem(client.get("/readyz"), 503, "shutting-down")
+    assert client.get("/healthz").get_json() == {"status": "ok"}
 
 
-def test_what_was_counted_is_reported_with_a_question_that_redis_answered():
+def test_what_was_counted_is_reported_with_a_question_that_redis_answered() -> None:
     before = time.monotonic()
 
-    assert readiness(MailboxStatus(False)).asked_s == 0.0
+    assert readiness(SILENT).asked_s == 0.0
     assert before <= readiness(READY).asked_s <= time.monotonic()
-    assert before <= readiness(READY, MailboxStatus(False)).asked_s
+    assert before <= readiness(READY, SILENT).asked_s

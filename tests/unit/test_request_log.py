@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from flask.testing import FlaskClient
 
 from api.service.exchange import Exchange
 from api.telemetry import recorder
@@ -15,7 +14,7 @@ from api.telemetry.recorder import RequestLog
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
-from tests.fake_corrector import FakeCorrector, client_around, site_of
+from tests.fake_mailbox import FakeMailbox, client_of
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
@@ -29,25 +28,18 @@ def _at_a_known_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recorder.time, "time", lambda: 1_700_000_000.25)
 
 
-class Out:
-    """Where the lines go."""
-
-    def __init__(self) -> None:
-        self.texts: list[str] = []
-
-    def put(self, line: Line) -> None:
-        self.texts.append(line if isinstance(line, str) else line())
-
-
-def logged(exchange: Exchange, log_format: str) -> str:
-    out = Out()
-    RequestLog(Settings(log_format=log_format), out.put).note(exchange, "POST", TOOK_S)
-    (text,) = out.texts
-    return text
+def logged(log_format: str = "json", log_level: str = "info", **changes: object) -> list[str]:
+    """Of a correction, or of what is changed of it."""
+    lines: list[Line] = []
+    settings = Settings(log_format=log_format, log_level=log_level)
+    RequestLog(settings, lines.append).note(replace(EXCHANGE, **changes), "POST", TOOK_S)
+    return [line() for line in lines]
 
 
 def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
-    assert json.loads(logged(EXCHANGE, "json")) == {
+    (text,) = logged()
+
+    assert json.loads(text) == {
         "event": "request", "level": "info", "process": "api", "timestamp": "2023-11-14T22:13:20.250000Z",
         "request_id": "abc", "route": "/correct", "status": 200, "outcome": "answered", "prompt_tokens": 11,
         "output_tokens": 7, "queue_ms": 1.2, "prefill_ms": 2.5, "decode_ms": 9.8, "total_ms": 14.0,
@@ -55,7 +47,7 @@ def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
 
 
 def test_a_line_for_people_begins_as_all_others_do() -> None:
-    text = logged(EXCHANGE, "console")
+    (text,) = logged("console")
 
     assert text.startswith("2023-11-14T22:13:20.250000Z [info     ] request                        request_id=abc ")
     assert text.endswith(" total_ms=14.0 process=api\n")
@@ -63,7 +55,7 @@ def test_a_line_for_people_begins_as_all_others_do() -> None:
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
 def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) -> None:
-    text = logged(replace(EXCHANGE, correlation_id='x", "status": 500, "y": "\u2028'), log_format)
+    (text,) = logged(log_format, correlation_id='x", "status": 500, "y": "\u2028')
 
     assert text.count("\n") == 1 and len(text.splitlines()) == 1
     if log_format == "json":
@@ -71,59 +63,45 @@ def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) 
         assert json.loads(text)["status"] == 200
 
 
-@pytest.mark.parametrize(("level", "num_lines"), [("debug", 1), ("info", 1), ("warning", 0), ("error", 0)])
-def test_a_higher_level_turns_the_lines_off(level: str, num_lines: int) -> None:
-    out = Out()
-
-    RequestLog(Settings(log_level=level), out.put).note(EXCHANGE, "POST", TOOK_S)
-
-    assert len(out.texts) == num_lines
-
-
-def app_with_lines(corrector: FakeCorrector, settings: Settings) -> tuple[FlaskClient, list[str]]:
-    app, out = site_of(corrector, settings), Out()
-    app.services.recorder.log = RequestLog(settings, out.put)
-    return client_around(app), out.texts
+@pytest.mark.parametrize(
+    ("level", "changes", "num_lines"),
+    [("debug", {}, 1), ("warning", {}, 0), ("error", {}, 0), ("info", {"is_read": False}, 0),
+     ("info", {"is_read": False, "status": 400}, 1), ("debug", {"is_read": False}, 1)],
+)  # fmt: skip
+def test_a_higher_level_turns_lines_off_first_those_of_questions(
+    level: str, changes: dict[str, object], num_lines: int
+) -> None:
+    assert len(logged(log_level=level, **changes)) == num_lines
 
 
 def test_every_request_has_one_line_and_none_has_its_text() -> None:
-    corrector = FakeCorrector()
-    client, texts = app_with_lines(corrector, Settings(log_format="json"))
+    mailbox, lines = FakeMailbox(), []
+    client = client_of(mailbox)
+    client.application.services.recorder.log = RequestLog(Settings(log_format="json"), lines.append)
 
     client.post("/correct", json={"sentence": "Zanzibarian goed"}, headers={"X-Request-ID": "mine"})
     client.post("/correct/batch", json={"sentences": ["Zanzibarian goed"]})
-    corrector.error = errors.QueueFull("Zanzibarian", 1.0)
+    mailbox.error = errors.QueueFull("Zanzibarian", 1.0)
     client.post("/correct", json={"sentence": "Zanzibarian goed"})
+    client.post("/correct", data="Zanzibarian")
+    client.get("/correct")
+    client.get("/Zanzibarian", headers={"X-Request-ID": "mine"})
+    client.get("/requests/abc")
+    client.get("/v2/languages")  # a question
 
+    texts = [line() for line in lines]
     documents = [json.loads(text) for text in texts]
-    assert [(one["route"], one["status"], one["outcome"]) for one in documents] == [
-        ("/correct", 200, "answered"), ("/correct/batch", 200, "answered"), ("/correct", 503, "queue-full"),
-    ]  # fmt: skip
-    assert documents[0]["correlation_id"] == "mine"
+    assert [(one["route"], one["status"], one["outcome"], one.get("method")) for one in documents] == [
+        ("/correct", 200, "answered", None),
+        ("/correct/batch", 200, "answered", None),
+        ("/correct", 503, "queue-full", None),
+        ("/correct", 415, "unsupported-media-type", "POST"),
+        ("none", 405, "method-not-allowed", "GET"),
+        ("none", 404, "not-found", "GET"),
+        ("/requests/<request_id>", 404, "not-found", "GET"),
+    ]
+    assert {one["level"] for one in documents} == {"info"}
+    assert ["correlation_id" in one for one in documents] == [True, *[False] * 4, True, False]
     assert (documents[0]["prefill_ms"], documents[0]["decode_ms"]) == (3.4, 5.6)
     assert "Zanzibarian" not in "".join(texts)
-
-
-def test_what_waits_to_be_logged_holds_neither_the_answer_nor_the_connection_of_its_client() -> None:
-    corrector, lines = FakeCorrector(), []
-    app = site_of(corrector)
-    app.services.recorder.log = RequestLog(Settings(), lines.append)
-
-    client_around(app).post("/correct", json={"sentence": "He goed"})
-
-    assert len(lines) == 1
-    assert not any(isinstance(part, Exchange) for part in lines[0].args)
-
-
-@pytest.mark.parametrize(("level", "num_lines"), [("info", 1), ("debug", 2)])
-def test_questions_are_lines_for_those_who_debug_and_refusals_for_all(level: str, num_lines: int) -> None:
-    client, texts = app_with_lines(FakeCorrector(), Settings(log_level=level, log_format="json"))
-
-    client.get("/v2/languages")
-    client.get("/requests/abc")
-
-    documents = [json.loads(text) for text in texts]
-    assert len(documents) == num_lines
-    assert {name: documents[-1][name] for name in ("level", "method", "status", "outcome")} == {
-        "level": "info", "method": "GET", "status": 404, "outcome": "not-found",
-    }  # fmt: skip
+    assert not any(isinstance(part, Exchange) for line in lines for part in line.args), "its answer and its connection"

@@ -13,7 +13,7 @@ from api.telemetry.recorder import RequestRecorder
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
 from tests.exposed_metrics import families_of
-from tests.fake_corrector import FakeCorrector, assert_problem, client_of
+from tests.fake_mailbox import FakeMailbox, assert_problem, client_of
 
 GOED = {"sentence": "He goed to school"}
 
@@ -24,11 +24,7 @@ def totals_of(client: FlaskClient) -> dict[str, float]:
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
 
 
-def answers_in(totals: dict[str, float]) -> float:
-    return sum(count for name, count in totals.items() if name.startswith("e2e_request_latency:"))
-
-
-def test_each_response_is_counted_under_its_route_and_status(client: FlaskClient) -> None:
+def test_each_response_is_counted_under_its_route_and_status_and_answers_have_a_latency(client: FlaskClient) -> None:
     client.post("/correct", json=GOED)
     client.post("/correct", data=b"{", content_type="application/json")
     client.post("/correct/batch", json={"sentences": ["He goed.", "She went."]})
@@ -36,23 +32,14 @@ def test_each_response_is_counted_under_its_route_and_status(client: FlaskClient
     client.get("/a/secret/path?of=somebody")
     client.delete("/correct")
 
-    counted = {name: count for name, count in totals_of(client).items() if name.startswith("http:")}
-    assert counted == {
+    client.get("/healthz")
+
+    totals = totals_of(client)
+    assert sum(count for name, count in totals.items() if name.startswith("e2e_request_latency:")) == 2
+    assert {name: count for name, count in totals.items() if name.startswith("http:")} == {
         "http:/correct:200": 1, "http:/correct:400": 1, "http:/correct/batch:200": 1,
         "http:/requests/<request_id>:404": 1, "http:none:404": 1, "http:none:405": 1,
     }  # fmt: skip
-
-
-def test_only_answers_have_a_latency(client: FlaskClient, corrector: FakeCorrector) -> None:
-    client.post("/correct", json=GOED)
-    client.post("/correct/batch", json={"sentences": ["He goed.", "She went."]})
-    client.get("/healthz")
-    client.get("/metrics")
-    client.post("/correct", json={})
-    corrector.error = QueueFull("full", 1.0)
-    client.post("/correct", json=GOED)
-
-    assert answers_in(totals_of(client)) == 2
 
 
 def took(recorder: RequestRecorder, seconds: float) -> None:
@@ -75,24 +62,21 @@ def test_a_latency_is_put_into_the_bucket_it_belongs_to() -> None:
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("error", [NotReady("Redis is away.", 1.0), ShuttingDown("stopping", 1.0)])
-def test_what_never_reached_the_queue_is_a_rejection(
-    client: FlaskClient, corrector: FakeCorrector, error: NotReady
+@pytest.mark.parametrize(
+    ("error", "rejected"),
+    [(NotReady("x", 1.0), {"rejected:not-ready": 1}), (ShuttingDown("x", 1.0), {"rejected:shutting-down": 1}),
+     (QueueFull("full", 1.0), {})],
+)  # fmt: skip
+def test_what_never_reached_the_queue_is_a_rejection_and_what_it_refuses_it_counts_itself(
+    client: FlaskClient, mailbox: FakeMailbox, error: NotReady, rejected: dict[str, int]
 ) -> None:
-    corrector.error = error
+    mailbox.error = error
 
     client.post("/correct", json=GOED)
     client.get("/readyz")  # a probe asks for nothing to be corrected
 
-    assert totals_of(client)[f"rejected:{error.slug}"] == 1
-
-
-def test_what_the_queue_refuses_is_left_to_the_queue_to_count(client: FlaskClient, corrector: FakeCorrector) -> None:
-    corrector.error = QueueFull("full", 1.0)
-
-    client.post("/correct", json=GOED)
-
-    assert totals_of(client) == {"http:/correct:503": 1}
+    assert totals_of(client) == {"http:/correct:503": 1} | rejected
+    assert_problem(client.get("/metrics"), 503, error.slug)
 
 
 def test_threads_that_answer_at_once_lose_no_count() -> None:
@@ -115,8 +99,8 @@ def test_threads_that_answer_at_once_lose_no_count() -> None:
     assert totals["e2e_request_latency:sum"] == pytest.approx(96_000.0, rel=1e-2)
 
 
-def test_metrics_without_a_queue_hold_what_the_process_itself_counted(corrector: FakeCorrector) -> None:
-    client = client_of(corrector, settings=Settings(mode="sync"))
+def test_metrics_without_a_queue_hold_what_the_process_itself_counted(mailbox: FakeMailbox) -> None:
+    client = client_of(mailbox, settings=Settings(mode="sync"))
     client.post("/correct", json=GOED)
 
     response = client.get("/metrics")
@@ -128,12 +112,6 @@ def test_metrics_without_a_queue_hold_what_the_process_itself_counted(corrector:
     assert latency["miniserve_e2e_request_latency_seconds_count"] == 1
     assert families["miniserve_workers"].samples[0].value == 2
     assert families["miniserve_queue_depth"].samples[0].value == 3
-
-
-def test_metrics_without_the_queue_behind_them_are_a_problem(client: FlaskClient, corrector: FakeCorrector) -> None:
-    corrector.error = NotReady("Redis does not answer; try again shortly.", 1.0)
-
-    assert_problem(client.get("/metrics"), 503, "not-ready")
 
 
 def test_metrics_hold_nothing_that_somebody_sent(client: FlaskClient) -> None:
