@@ -32,6 +32,7 @@ class ScriptedQueue:
     def __init__(self, client: Redis) -> None:
         self.client = client
         self.now_s = 0.0
+        self.is_full = False  # a Redis without memory
         self.limits = MailboxLimits()
         self.tickets: dict[str, bytes] = {}  # of what was delivered
         sources = script_sources()
@@ -41,7 +42,13 @@ class ScriptedQueue:
         _, digest, _, *arguments = command
         micros = round((START_S + self.now_s) * 1_000_000)
         self.client.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
-        return self.client.eval(self._by_digest[digest], 0, *arguments)
+        if self.is_full:
+            self.client.config_set("maxmemory", 1)
+        try:
+            return self.client.eval(self._by_digest[digest], 0, *arguments)
+        finally:
+            if self.is_full:
+                self.client.config_set("maxmemory", 0)
 
     def send(self, wanted: Sequence[Submission], channel: str = "api") -> Any:
         packed = [formats.encode_submission(one, self.limits) for one in wanted]
@@ -63,9 +70,9 @@ class ScriptedQueue:
         (reply,) = self.send([wanted], channel)
         return reply[0].decode()
 
-    def beat(self, worker: str, num_held: int = 0, **facts: float) -> None:
+    def beat(self, worker: str, num_held: int = 0, rate: str = "0.0", **facts: float) -> None:
         words = [word for fact in facts.items() for word in fact]
-        self.run(script("beat", worker, _LEASE_S, "0.0", num_held, "0.0", *words))
+        self.run(script("beat", worker, _LEASE_S, "0.0", num_held, rate, *words))
 
     def drain(self, worker: str, room: FreeCapacity = AMPLE, num_held: int = 0, service_s: float = 0.0) -> list[str]:
         """The ids that it delivers."""
@@ -76,20 +83,34 @@ class ScriptedQueue:
         return self.deliveries(worker, AMPLE, 0)[0][0]
 
     def deliveries(
-        self, worker: str, room: FreeCapacity, num_held: int, num_others: int = 0, service_s: float = 0.0
-    ) -> tuple[list[Any], list[str]]:
+        self, worker: str, room: FreeCapacity, num_held: int, num_others: int = 0, service_s: float = 0.0,
+        more_async: int = 1, line: str = "rq:queue:correct",
+    ) -> tuple[list[Any], list[str]]:  # fmt: skip
         """What DRAIN delivers, and the ids that the worker is to drop."""
-        if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
-            self.resync(worker)
-        about = (room.tokens, room.requests, num_held, num_others, service_s, 1)
+        self.begin(worker)
+        about = (room.tokens, room.requests, num_held, num_others, service_s, more_async, line)
         needs_resync, dropped, *_, deliveries = self.run(script("drain", worker, _LEASE_S, _EPOCH, *about))
         assert not needs_resync
         self.tickets |= {row[0].decode(): row[8] for row in deliveries}
         return deliveries, [each.decode() for each in dropped]
 
-    def resync(self, worker: str) -> None:
-        """The worker holds nothing, and says so."""
-        self.run(script("resync", worker, _LEASE_S, _EPOCH))
+    def drain_of_earlier_epoch(self, worker: str) -> Any:
+        """It arrives after its connection broke."""
+        return self.run(script("drain", worker, _LEASE_S, _EPOCH - 1, 1000, 64, 0, 0, "0", 1))
+
+    def begin(self, worker: str) -> None:
+        """Its first exchange, or the first since others have taken what it had."""
+        if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
+            self.resync(worker)
+
+    def resync(self, worker: str, *held: str) -> set[str]:
+        """The worker says what it holds. Return what it runs no longer."""
+        return {each.decode() for each in self.run(script("resync", worker, _LEASE_S, _EPOCH, *held))}
+
+    def claim(self, worker: str) -> None:
+        """As BLMOVE does; the reply is lost, or DRAIN comes later."""
+        self.begin(worker)
+        self.client.lmove("rq:queue:correct", f"miniserve:claim:{worker}", "LEFT", "RIGHT")
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
         self.finish_all(worker, [Completion(request_id, reason, (7, 1)) for request_id in request_ids])

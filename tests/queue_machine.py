@@ -1,0 +1,266 @@
+"""The steps that clients take in the state machine of the queue, and what must hold after every step."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import chain
+from math import inf
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from redis import Redis
+from redis.exceptions import ResponseError
+
+from scheduler.messages import Completion, FinishReason
+from tests.mailbox_house import a_request
+from tests.queue_model import CHANNELS, LIMITS, NOBODY, Asked, Job, QueueModel, Record
+from tests.recorded_requests import ASKED, a_record
+from tests.scripted_queue import Published, ScriptedQueue
+from worker.queue import formats
+from worker.queue.connection import script
+from worker.queue.protocol import KEPT_TTL_S, READY_WITHIN_S, Submission
+from worker.queue.replies import status_of
+
+WITHIN_S = st.sampled_from([None, 1.25, 30.25])
+KINDS = st.sampled_from(["plain", "plain", "any", "any", "async", "keyed", "bad"])
+REQUESTS = st.builds(
+    Asked, num=st.integers(1, 4), size=st.integers(1, 40), client=st.sampled_from(["1", "2", ""]), kind=KINDS,
+    key=st.sampled_from(["k", "l"]), digest=st.sampled_from(["same", "same", "other"]), within_s=WITHIN_S,
+    is_own_deadline=st.booleans(),
+)  # fmt: skip
+
+
+class ClientsOfQueue(RuleBasedStateMachine):
+    """Two API processes, a clock, and the model."""
+
+    def __init__(self, client: Redis, can_be_full: bool = True) -> None:
+        """`can_be_full`: it knows a limit of memory."""
+        super().__init__()
+        self.can_be_full = can_be_full
+        client.flushall()
+        self.queue = ScriptedQueue(client)
+        self.queue.limits = LIMITS
+        self.published = Published(client, CHANNELS)
+        self.model = QueueModel()
+        self.num_names = 0
+
+    # What clients do.
+
+    def new_names(self, num: int) -> list[str]:
+        self.num_names += num
+        return [f"j{self.num_names - each}" for each in range(num, 0, -1)]
+
+    def submission(self, asked: Asked, names: Sequence[str], record_id: str = "") -> Submission:
+        about = {"key": asked.key, "digest": asked.digest} if asked.kind == "keyed" else {}
+        record = a_record(record_id or names[0], client=asked.client, is_async=asked.kind == "async", **about)
+        tokens = -1 if asked.kind == "bad" else 32
+        requests = tuple(a_request(name, asked.size if tokens > 0 else 0, tokens) for name in names)
+        record.is_own_deadline = asked.is_own_deadline
+        return replace(record, requests=requests, within_s=asked.within_s, may_be_known=asked.kind != "plain")
+
+    def send(self, wanted: Sequence[Submission], channel: str, used_memory: float = 0.0) -> list[list[bytes]]:
+        """With a part of the memory in use, as a beat has noted it."""
+        memory = {"used_memory": int(used_memory * LIMITS.max_memory_bytes), "max_memory": 0}
+        self.queue.client.hset("miniserve:counts", mapping=memory)
+        return self.queue.send(wanted, channel)
+
+    @rule(
+        packet=st.lists(REQUESTS, min_size=1, max_size=3), channel=st.sampled_from(CHANNELS),
+        used_memory=st.sampled_from([0.0, 0.0, 0.0, 0.4, 0.6, 0.8]),
+    )  # fmt: skip
+    def submit(self, packet: list[Asked], channel: str, used_memory: float) -> None:
+        """Some requests at once, which one script takes one by one."""
+        self.queue.now_s += 0.001
+        packet = packet[:1] if self.queue.is_full else packet
+        names, num_async = [self.new_names(asked.num) for asked in packet], len(self.model.asyncs)
+        wanted = [self.submission(asked, some) for asked, some in zip(packet, names, strict=True)]
+
+        if self.queue.is_full:
+            with suppress(ResponseError):  # where it cannot even count the refusal
+                assert self.send(wanted, channel)[0][0] == b"memory"
+            return
+        replies = self.send(wanted, channel, used_memory)
+
+        expected = [
+            self.expected(asked, some, channel, used_memory, num_async)
+            for asked, some in zip(packet, names, strict=True)
+        ]
+        assert [reply[0] for reply in replies] == expected
+        for asked, (reply, *facts) in zip(packet, replies, strict=True):
+            if reply == b"known":
+                assert facts == [self.model.keys[asked.key].encode()]
+                self.send_again(self.model.keys[asked.key], channel, asked.within_s)
+
+    submit_more = submit  # as often again: the queue is to be full now and then
+
+    def expected(self, asked: Asked, names: list[str], channel: str, used_memory: float, num_async: int) -> bytes:
+        """The reply to new jobs, which the model accepts where that is the reply."""
+        known = self.model.known_by_key(names[0], asked.key, asked.digest) if asked.kind == "keyed" else b""
+        why = b"fault" if asked.kind == "bad" else known
+        why = why or self.model.refusal(len(names), asked, used_memory, num_async)
+        if why:
+            self.model.count_refusal(why, len(names))
+            return why
+        if asked.is_kept:
+            self.keep(names[0], names, asked)
+        self.accept(names, asked, channel, names[0] if asked.is_kept else "")
+        return b"accepted"
+
+    def accept(self, names: Sequence[str], asked: Asked, channel: str, record_id: str) -> None:
+        until_s = inf if asked.within_s is None else self.queue.now_s + asked.within_s
+        is_own = asked.is_own_deadline and asked.within_s is not None
+        ttl_s = KEPT_TTL_S if record_id else LIMITS.result_ttl_s
+        for name in names:
+            waiters = [NOBODY if asked.kind == "async" else channel]
+            about = asked.client, channel, waiters, until_s, asked.kind, is_own, record_id
+            self.model.accept(Job(name, asked.tokens, *about, ttl_s=ttl_s))
+
+    def keep(self, record_id: str, names: list[str], asked: Asked) -> None:
+        key = asked.key if asked.kind == "keyed" else ""
+        self.model.records.setdefault(record_id, Record(names, key, asked.digest, asked.kind))
+        if key:
+            self.model.keys[key] = record_id
+
+    @precondition(lambda self: self.model.jobs and not self.queue.is_full)
+    @rule(data=st.data(), channel=st.sampled_from(CHANNELS), within_s=WITHIN_S)
+    def submit_again(self, data: st.DataObject, channel: str, within_s: float | None) -> None:
+        """The reply was lost, or somebody else wants the same."""
+        self.queue.now_s += 0.001
+        job = self.model.jobs[data.draw(st.sampled_from(list(self.model.jobs)))]
+        if job.record in self.model.records:
+            self.send_again(job.record, channel, within_s)
+            return
+        if job.kind == "plain":  # by the same process, with the rest of its time
+            channel, left_s = job.channel, job.deadline_s - self.queue.now_s
+            within_s = None if left_s == inf else max(0.0, round(left_s, 3))
+        self.send_jobs([job], "any", channel, within_s)
+
+    def send_again(self, record_id: str, channel: str, within_s: float | None) -> None:
+        """All of a request that is kept."""
+        record = self.model.records[record_id]
+        jobs = [self.model.jobs[name] for name in record.names]
+        if known := self.model.known_by_key(record_id, record.key, record.digest) if record.key else b"":
+            asked = Asked(1, 1, "", "keyed", record.key, record.digest, within_s, False)
+            assert self.send([self.submission(asked, record.names, record_id)], channel)[0][0] == known
+        else:
+            self.send_jobs(jobs, record.kind, channel, within_s, record_id)
+
+    def send_jobs(self, jobs: list[Job], kind: str, channel: str, within_s: float | None, record_id: str = "") -> None:
+        """Jobs that Redis knows, or did know."""
+        record, new = self.model.records.get(record_id), [job for job in jobs if job.begins_again]
+        key, digest = (record.key, record.digest) if record else ("", "same")
+        asked = Asked(len(jobs), jobs[0].tokens - 32, "", kind, key, digest, within_s, False)
+        why = self.model.refusal(len(new), asked, 0.0, len(self.model.asyncs)) if new else b""
+        expected = why or (b"attached" if len(new) < len(jobs) else b"accepted")
+
+        ((reply, *_),) = self.send([self.submission(asked, [job.name for job in jobs], record_id)], channel)
+
+        assert reply == expected
+        if why:
+            self.model.count_refusal(why, len(new))
+            return
+        until_s = inf if within_s is None else self.queue.now_s + within_s
+        for job in [job for job in jobs if not job.begins_again]:
+            self.model.attach(job, NOBODY if kind == "async" else channel, until_s)
+        self.accept([job.name for job in new], asked, channel, record_id)
+        if record and key:
+            self.model.keys[key] = record_id
+
+    @precondition(lambda self: self.model.jobs)
+    @rule(data=st.data(), channel=st.sampled_from([*CHANNELS, *CHANNELS, ""]))
+    def cancel(self, data: st.DataObject, channel: str) -> None:
+        """A client leaves; without a channel it is called off for all."""
+        self.queue.now_s += 0.001
+        job = self.model.jobs[data.draw(st.sampled_from(list(self.model.jobs)))]
+        why = FinishReason.CANCELLED if job.deadline_s > self.queue.now_s else FinishReason.EXPIRED
+        self.queue.cancel(job.name, why, channel)
+        if not job.is_open:
+            return
+        if channel:
+            job.waiters = [other for other in job.waiters if other != channel]
+        if channel and job.waiters:
+            return
+        how = "cancelled" if why is FinishReason.CANCELLED else "expired"
+        if job.place == "running" and job.worker not in self.model.stalled:
+            job.called_off = how
+        else:
+            self.model.end(job, how)
+
+    # What workers answer.
+
+    def send_ends(self, worker: str, jobs: list[Job], reason: FinishReason) -> list[bytes]:
+        """Return the payload of each answer."""
+        error = "it broke" if reason is FinishReason.ERROR else None
+        ends = [formats.finish_arguments(Completion(job.name, reason, (7, 1), error=error)) for job in jobs]
+        words = [(*end, job.tickets.get(worker, b"")) for end, job in zip(ends, jobs, strict=True)]
+        if words:
+            self.model.counts["duplicates"] += self.queue.run(script("finish", worker, *chain.from_iterable(words)))
+        return [end[2] for end in ends]
+
+    def finish(self, worker: str, jobs: list[Job], reason: FinishReason) -> None:
+        place = "failed" if reason is FinishReason.ERROR else "done"
+        for job, answer in zip(jobs, self.send_ends(worker, jobs, reason), strict=True):
+            self.model.end(job, place, answer, self.queue.now_s)
+            self.model.counts["done_length"] += reason is FinishReason.LENGTH
+
+    # What must hold.
+
+    @invariant()
+    def each_job_is_where_the_model_says(self) -> None:
+        names = list(self.model.jobs)
+        found = self.queue.run(script("check", *names)) if names else []
+        for job, (state, payload) in zip(self.model.jobs.values(), found, strict=True):
+            assert state == self.model.state(job), job
+            assert payload == job.answer, job
+
+    @invariant()
+    def each_line_has_its_order(self) -> None:
+        lines = {"rq:queue:correct": self.model.order, "rq:queue:correct-async": self.model.asyncs,
+                 "miniserve:decode": self.model.read}  # fmt: skip
+        lines |= {f"miniserve:claim:{worker}": jobs for worker, jobs in self.model.claims.items()}
+        for key, jobs in lines.items():
+            assert self.queue.client.lrange(key, 0, -1) == [job.name.encode() for job in jobs], key
+
+    @invariant()
+    def the_counts_balance(self) -> None:
+        seen, some = self.queue.observe(), self.model.open()
+        assert seen.num_running == len([job for job in some if job.place == "running"])
+        assert seen.num_waiting == len(some) - seen.num_running
+        assert seen.reserved_tokens == sum(job.tokens for job in some)
+        assert {name: seen.counts.get(name, 0) for name in self.model.counts} == self.model.counts
+        assert seen.dead_letters == len([job for job in self.model.jobs.values() if job.place == "failed"])
+        counts, status = seen.counts, status_of(self.queue.run(script("status", READY_WITHIN_S)))
+        num_failed = sum(counts.get(name, 0) for name in ("failed", "expired")) - counts.get("expired_own", 0)
+        assert status.num_failed == seen.now.failed == num_failed
+        assert status.queue_depth == len(self.model.order + self.model.asyncs + self.model.read)
+        assert (status.reserved_requests, status.reserved_tokens) == (len(some), seen.reserved_tokens)
+        assert status.service_rate_tokens_per_s == self.model.rate
+
+    @invariant()
+    def a_request_that_is_kept_is_found(self) -> None:
+        for name, record in list(self.model.records.items())[-1:]:
+            document, maker, _, job_ids, states = self.queue.run(script("find", name))
+            assert (json.loads(document), maker) == (ASKED, b"maker")
+            assert [each.decode() for each in job_ids] == record.names
+            jobs = [self.model.jobs[each] for each in record.names]
+            assert states == [[self.model.state(job), job.answer] for job in jobs]
+            is_open = any(job.is_open for job in jobs)
+            assert not is_open or self.queue.client.ttl(f"miniserve:request:{name}") > KEPT_TTL_S
+
+    def check_the_end(self) -> None:
+        """When all that was accepted has ended."""
+        seen = self.queue.observe()
+        assert (seen.num_waiting, seen.num_running, seen.reserved_tokens) == (0, 0, 0)
+        if not seen.counts.get("removed"):  # when those were accepted is gone with them
+            within_s = 1e-5 * (seen.counts.get("accepted", 0) + 1)
+            assert seen.now.area_s == pytest.approx(seen.now.stay_s, abs=within_s)  # Little's law
+        for name, record in self.model.records.items():
+            lives_s = self.queue.client.ttl(f"miniserve:request:{name}")
+            assert record.lost_one or lives_s == pytest.approx(record.ttl_s, abs=60), name
+        heard = Counter(self.published.lines())
+        assert not self.model.owed - heard and not (heard - self.model.owed).keys() - self.model.unwanted
