@@ -35,10 +35,3 @@ def counts(redis_url: str) -> dict[str, int]:
     with Redis.from_url(redis_url) as client:
         told = {name.decode(): int(float(value)) for name, value in client.hgetall("miniserve:counts").items()}
     return {name: count for name, count in told.items() if name not in _OTHERS}
-
-
-def is_conserved(redis_url: str) -> bool:
-    told = counts(redis_url)
-    ended = sum(told.get(name, 0) for name in ("done", "failed", "cancelled", "expired", "removed"))
-    with Redis.from_url(redis_url) as client:
-        return told["accepted"] == ended + client.hlen("miniserve:reservations")

@@ -7,27 +7,11 @@ import base64
 import pytest
 from redis import Redis
 
-from scheduler.errors import QueueFull, RequestFailed
+from scheduler.errors import RequestFailed
 from scheduler.messages import Completion, FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
-from worker.queue.protocol import MailboxDown, MailboxLimits, WorkerReport
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
+from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
-
-INFINITE = b'["miniserve.correct",null,[{"version":3,"request_id":"bad","prompt":[1e999]}],{}]'
-
-
-@pytest.mark.parametrize("data", [INFINITE, b"[" * 200_000, b"junk"])
-def test_a_job_that_no_number_or_stack_can_hold_fails_alone(house: RedisHouse, redis_url: str, data: bytes) -> None:
-    api, worker = house.api(), house.worker()
-    bad, good = api.submit(a_request("bad")), api.submit(a_request("good"))
-    Redis.from_url(redis_url).hset("rq:job:bad", "data", data)
-
-    assert take(worker) == ["good"]
-    answer(worker, "good")
-
-    assert api.wait(good).request_id == "good"
-    with pytest.raises(RequestFailed):
-        api.wait(bad)
 
 
 def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: RedisHouse, redis_url: str) -> None:
@@ -105,40 +89,6 @@ def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse
     assert api.wait(second).request_id == "b"
 
 
-def test_a_redis_without_memory_lets_what_it_accepted_run_and_end(private_house: RedisHouse) -> None:
-    api, worker = private_house.api(), private_house.worker()
-    tickets = [api.submit(a_request(name)) for name in ("a", "b")]
-    assert take(worker, free_tokens=42) == ["a"]
-    redis = private_house.connect()
-    redis.config_set("maxmemory", "1mb")
-    try:
-        inbox = worker.exchange([an_answer("a")], AMPLE)
-        answer(worker, *ids_of(inbox))
-        answered = [api.wait(ticket).request_id for ticket in tickets]
-    finally:
-        redis.config_set("maxmemory", "0")
-
-    assert answered == ["a", "b"]
-    assert worker.num_duplicates == 0
-
-
-def test_a_redis_without_memory_gives_the_work_of_the_dead_to_others(private_house: RedisHouse) -> None:
-    api, one, two = private_house.api(), private_house.worker(), private_house.worker()
-    ticket = api.submit(a_request("a"))
-    assert take(one) == ["a"]
-    one._heartbeat.stop()
-    redis = private_house.connect()
-    redis.pipeline().zadd("miniserve:leases", {one.name: 1}).config_set("maxmemory", "1mb").execute()
-    try:
-        delivery = take_one(two)
-        answer(two, "a")
-        answered = api.wait(ticket).request_id
-    finally:
-        redis.config_set("maxmemory", "0")
-
-    assert (delivery.attempt, answered) == (2, "a")
-
-
 def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: RedisHouse) -> None:
     api, redis, worker = private_house.api(), private_house.connect(), WorkerMailbox(private_house.connect())
     worker.open(lambda: True)
@@ -160,49 +110,3 @@ def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: Re
         worker.close()
 
     assert answered == list("abcd")
-
-
-def test_a_redis_without_memory_accepts_nothing_that_it_could_not_hand_out(private_house: RedisHouse) -> None:
-    api, redis = private_house.api(), private_house.connect()
-    api.submit(a_request("a"))
-    redis.config_set("maxmemory", "1mb")
-    try:
-        with pytest.raises(QueueFull, match="up to 1.0 MiB"):
-            api.submit(a_request("b"))
-    finally:
-        redis.config_set("maxmemory", "0")
-
-    assert redis.hlen("miniserve:reservations") == redis.llen("rq:queue:correct") == 1
-    assert not redis.exists("rq:job:b")
-
-
-def test_a_refusal_waits_for_the_backlog_at_the_rate_the_worker_has_shown(house: RedisHouse) -> None:
-    api = house.api(MailboxLimits(max_tokens=4_200))
-    for rate in (200.0, 100.0):  # of two workers
-        house.worker(lambda rate=rate: WorkerReport(service_rate_tokens_per_s=rate))
-    assert api.status().service_rate_tokens_per_s == 300.0
-    for number in range(100):
-        api.submit(a_request(f"q{number}"))
-
-    with pytest.raises(QueueFull) as refusal:
-        api.submit(a_request("one-too-many"))
-
-    assert 4_200 / 300 <= refusal.value.retry_after_s <= 2 * 4_200 / 300
-
-
-def test_a_claimed_suspect_stands_beside_nobody_either(house: RedisHouse, redis_url: str) -> None:
-    api, one = house.api(), house.worker()
-    api.submit_all([a_request("s1"), a_request("s2")])
-    assert take(one) == ["s1", "s2"]
-    house.kill(one)
-    two = house.worker()
-    api.submit(a_request("n"))
-    with Redis.from_url(redis_url) as client:  # as after a BLMOVE whose reply was lost, and a second one
-        for _ in range(3):
-            client.lmove("rq:queue:correct", f"miniserve:claim:{two.name}", "LEFT", "RIGHT")
-
-    assert take(two) == ["s1"]
-    answer(two, "s1")
-    assert take(two) == ["s2"]
-    answer(two, "s2")
-    assert take(two) == ["n"]

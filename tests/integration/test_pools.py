@@ -1,4 +1,4 @@
-"""Prefill and decode workers on a real Redis: a request moves once, is answered once, and is lost with nobody."""
+"""Prefill and decode workers on a real Redis: what of a prompt goes from one to the other, and when none is read."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from scheduler.errors import RequestFailed
-from scheduler.messages import NO_CAPACITY, FreeCapacity
-from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, ids_of, take, take_one
+from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take
 from tests.pools_house import Pools, a_request_that_was_read, hand_over, handoffs
 from worker.pools.decode import DECODE_QUEUE
 from worker.pools.prefill import MOST_READ
@@ -25,12 +23,13 @@ def pools(redis_url: str) -> Iterator[Pools]:
 
 def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> None:
     api, ticket, reader = a_request_that_was_read(pools)
-    writer = pools.decode()
+    life_ms, writer = pools.client.pttl("miniserve:handoff:a"), pools.decode()
 
     taken = writer.exchange((), AMPLE)
     late = reader.exchange([an_answer("a", 9)], AMPLE)
     answer(writer, "a")
 
+    assert 0 < life_ms <= 10_000
     assert handoffs(taken.deliveries) == {"a": b"state of a"}
     assert late.is_empty
     assert api.wait(ticket) == an_answer("a")
@@ -39,52 +38,27 @@ def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> N
     assert pools.client.keys("miniserve:hand*") == []
 
 
-def test_only_one_decode_worker_takes_it(pools: Pools) -> None:
-    a_request_that_was_read(pools)
-    one, two = pools.decode(), pools.decode()
+@pytest.mark.parametrize("why", ["gone", "of another type", "Redis was half full"])
+def test_a_request_whose_bytes_cannot_be_had_comes_without_them_and_others_with_theirs(pools: Pools, why: str) -> None:
+    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
+    for name in ("a", "b"):
+        api.submit(a_request(name))
+    assert take(reader) == ["a", "b"]
+    hand_over(reader, "b")
+    if why == "Redis was half full":
+        memory = int(pools.client.info("memory")["used_memory"] * 1.5)
+        pools.client.config_set("maxmemory", memory)
+        eventually(lambda: pools.client.hget("miniserve:counts", "max_memory") == str(memory))
+    hand_over(reader, "a")
+    pools.client.config_set("maxmemory", 0)
+    if why != "Redis was half full":
+        pools.client.delete("miniserve:handoff:a")
+    if why == "of another type":
+        pools.client.lpush("miniserve:handoff:a", "junk")
 
-    assert [take(one), take(two)] == [["a"], []]
+    taken = writer.exchange((), AMPLE)
 
-
-def test_what_does_not_fit_into_the_tokens_waits_in_order(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    for name in ("a", "b", "c"):
-        api.submit(a_request(name))  # 42 tokens each
-    take(reader)
-    hand_over(reader, "a", "b", "c")
-    writer = pools.decode()
-
-    first = writer.exchange((), FreeCapacity(84))
-
-    assert (ids_of(first), first.deferred_id) == (["a", "b"], "c")
-    assert take(writer) == ["c"]
-
-
-def test_what_was_read_outlives_its_prefill_worker(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-
-    pools.kill(reader)
-    writer = pools.decode()
-
-    assert handoffs(writer.exchange((), AMPLE).deliveries) == {"a": b"state of a"}
-    answer(writer, "a")
-    assert api.wait(ticket) == an_answer("a")
-
-
-def test_what_a_prefill_worker_dies_with_is_read_by_another(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    ticket = api.submit(a_request("a"))
-    assert take(reader) == ["a"]
-
-    pools.kill(reader)
-    other = pools.prefill()
-
-    assert take_one(other).attempt == 2
-    hand_over(other, "a")
-    writer = pools.decode()
-    assert take(writer) == ["a"]
-    answer(writer, "a")
-    assert api.wait(ticket) == an_answer("a")
+    assert handoffs(taken.deliveries) == {"a": b"", "b": b"state of b"}
 
 
 def test_what_was_read_while_redis_was_away_is_read_again(pools: Pools) -> None:
@@ -103,128 +77,6 @@ def test_what_was_read_while_redis_was_away_is_read_again(pools: Pools) -> None:
     assert handoffs(writer.exchange((), AMPLE).deliveries) == {"a": b"state of a"}
     answer(writer, "a")
     assert api.wait(ticket) == an_answer("a")
-
-
-def test_what_a_decode_worker_dies_with_is_read_again(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-    writer = pools.decode()
-    assert take(writer) == ["a"]
-
-    pools.kill(writer)
-
-    assert take_one(reader).attempt == 2
-    hand_over(reader, "a")
-    other = pools.decode()
-    assert take(other) == ["a"]
-    answer(other, "a")
-    assert api.wait(ticket) == an_answer("a")
-
-
-def test_the_answer_of_a_decode_worker_that_was_thought_dead_is_dropped(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-    writer = pools.decode(is_fresh=lambda: False)
-    assert take(writer) == ["a"]
-    assert take_one(reader).attempt == 2  # its lease ran out
-
-    writer.exchange([an_answer("a", 9)], NO_CAPACITY)
-    hand_over(reader, "a")
-    other = pools.decode()
-    assert take(other) == ["a"]
-    answer(other, "a")
-
-    assert api.wait(ticket) == an_answer("a")
-
-
-def test_what_a_decode_worker_gives_back_is_read_again(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-    writer = pools.decode()
-    assert take(writer) == ["a"]
-
-    writer.close()
-
-    assert take_one(reader).attempt == 1
-    hand_over(reader, "a")
-    other = pools.decode()
-    assert take(other) == ["a"]
-    answer(other, "a")
-    assert api.wait(ticket) == an_answer("a")
-
-
-def test_a_request_that_kills_three_workers_is_given_up_whichever_they_are(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-    for attempt in (2, 3):
-        writer = pools.decode()
-        assert take(writer) == ["a"]
-        pools.kill(writer)
-        assert take_one(reader).attempt == attempt
-        if attempt == 2:
-            hand_over(reader, "a")
-    pools.kill(reader)
-
-    assert take(pools.prefill()) == []
-
-    with pytest.raises(RequestFailed, match="3 attempts"):
-        api.wait(ticket)
-
-
-def test_a_request_cancelled_while_it_waits_is_taken_by_nobody(pools: Pools) -> None:
-    api, ticket, _ = a_request_that_was_read(pools)
-
-    api.abandon(ticket)
-    eventually(lambda: pools.client.hget("rq:job:a", "status") == "canceled")
-
-    assert take(pools.decode()) == []
-    assert pools.places() == {"queue": [], "read": [], "wip": []}
-    assert pools.client.hlen("miniserve:reservations") == 0
-
-
-def test_a_request_cancelled_while_its_prompt_is_read_ends_with_the_next_worker(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    ticket = api.submit(a_request("a"))
-    assert take(reader) == ["a"]
-    api.abandon(ticket)
-    eventually(lambda: pools.client.hget("rq:job:a", "cancel_requested"))
-
-    told = hand_over(reader, "a")
-
-    assert told.cancelled_ids == ()
-    assert take(pools.decode()) == []
-    assert pools.client.hget("rq:job:a", "status") == "canceled"
-    assert pools.places() == {"queue": [], "read": [], "wip": []}
-    assert pools.client.hlen("miniserve:reservations") == 0
-
-
-def test_a_request_cancelled_while_it_decodes_leaves_its_decode_worker(pools: Pools) -> None:
-    api, ticket, _ = a_request_that_was_read(pools)
-    writer = pools.decode()
-    assert take(writer) == ["a"]
-
-    api.abandon(ticket)
-    eventually(lambda: pools.client.hget("rq:job:a", "cancel_requested"))
-
-    assert eventually(lambda: writer.exchange((), AMPLE).cancelled_ids) == ("a",)
-
-
-def test_a_request_whose_deadline_is_over_is_not_decoded(pools: Pools) -> None:
-    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
-    api.submit(a_request("a"), within_s=600.0)
-    assert take(reader) == ["a"]
-    hand_over(reader, "a")
-    pools.client.hset("rq:job:a", mapping={"deadline": 1, "special": 1})
-
-    assert take(writer) == []
-
-    assert pools.client.hget("rq:job:a", "expired") == "1"
-    assert pools.places() == {"queue": [], "read": [], "wip": []}
-
-
-def test_a_request_whose_bytes_are_gone_comes_without_them(pools: Pools) -> None:
-    a_request_that_was_read(pools)
-    pools.client.delete("miniserve:handoff:a")
-
-    taken = pools.decode().exchange((), AMPLE)
-
-    assert handoffs(taken.deliveries) == {"a": b""}
 
 
 def test_what_was_read_and_redis_lost_is_read_again(pools: Pools) -> None:
@@ -250,48 +102,53 @@ def test_no_prompt_is_read_while_many_wait_for_decode_workers(pools: Pools) -> N
     assert eventually(lambda: take(reader)) == ["more"]
 
 
-def test_bytes_that_nobody_takes_are_forgotten(pools: Pools) -> None:
-    a_request_that_was_read(pools)
-
-    assert 0 < pools.client.pttl("miniserve:handoff:a") <= 10_000
-
-
-def test_a_worker_that_leaves_leaves_what_it_has_read(pools: Pools) -> None:
-    _, _, reader = a_request_that_was_read(pools)
-
-    reader.close()
-
-    assert pools.places() == {"queue": [], "read": ["a"], "wip": []}
-    assert take(pools.decode()) == ["a"]
-
-
-def test_what_was_read_goes_back_to_the_queue_where_no_decode_worker_is_left(pools: Pools) -> None:
-    a_request_that_was_read(pools)
-    assert pools.places()["read"] == ["a"]
-
+def test_a_prefill_worker_takes_nothing_while_no_decode_worker_is_there(pools: Pools) -> None:
     pools.client.delete("miniserve:rates")
-
-    eventually(lambda: pools.places()["queue"] == ["a"])
-
-
-def test_what_a_first_token_ended_is_answered_by_the_prefill_worker(pools: Pools) -> None:
     api, reader = pools.api(), pools.prefill()
-    ticket = api.submit(a_request("a"))
-    assert take(reader) == ["a"]
+    api.submit(a_request("a"))
 
-    answer(reader, "a")
+    assert take(reader) == []
 
-    assert api.wait(ticket) == an_answer("a")
+    pools.decode()
+    reader._heartbeat._register_at_s = 0.0  # with the next beat
+    eventually(lambda: take(reader) == ["a"])
 
 
 def test_one_pool_without_the_other_is_not_ready(pools: Pools) -> None:
-    api = pools.api()
-    reader = pools.prefill()
+    api, reader = pools.api(), pools.prefill()
     assert api.status().live_workers == 0
 
-    writer = pools.decode()
+    pools.decode()
     assert eventually(lambda: api.status().live_workers == 2)
 
     pools.kill(reader)
     assert eventually(lambda: api.status().live_workers == 0)
-    assert take(writer) == []
+
+
+@pytest.mark.parametrize("when", ["while it is read", "while it waits"])
+def test_what_is_deleted_by_hand_is_held_by_nobody(pools: Pools, when: str) -> None:
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(reader) == ["a"]
+    if when == "while it is read":
+        pools.client.delete("rq:job:a")
+    hand_over(reader, "a")
+    pools.client.delete("rq:job:a")
+
+    assert take(pools.decode()) == []
+
+    assert pools.places() == {"queue": [], "read": [], "wip": []}
+    assert pools.client.hlen("miniserve:reservations") == 0
+
+
+def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:
+    api, reader = pools.api(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(reader) == ["a"]
+    before = pools.client.info("persistence")["aof_current_size"]
+
+    hand_over(reader, "a", handoff=bytes(1 << 20))
+    taken = pools.decode().exchange((), AMPLE)
+
+    assert len(handoffs(taken.deliveries)["a"]) > 1 << 20
+    assert pools.client.info("persistence")["aof_current_size"] - before < 1 << 16

@@ -9,7 +9,6 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.integration.test_hostile_values import SHARED_KEYS
 from tests.mailbox_house import a_bare_submission, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
@@ -70,35 +69,42 @@ def test_a_claimed_job_that_rq_has_cancelled_counts_as_cancelled_and_is_forgotte
     assert queue.client.ttl("rq:job:a") > 0
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [{"limits": "no numbers"}, {"requests": (a_request("bad", 0, -1),)}],
-    ids=["limits", "tokens"],
-)
-def test_a_request_that_makes_no_sense_is_refused_alone(queue: ScriptedQueue, fault: dict[str, object]) -> None:
-    replies = send(queue, wanted("before"), wanted("bad", **fault), wanted("behind"))
-
-    assert replies == [b"accepted", b"fault", b"accepted"]
-    assert queue.client.lrange("rq:queue:correct", 0, -1) == [b"before", b"behind"]
-    assert not list(queue.client.scan_iter("*:bad"))
-    queue.observe()
+BAD_JOB = '{"id": "bad", "tokens": 9, "data": "x"}'
+NO_REQUESTS = [
+    b"junk", b"[]", b"7", b'{"is_plain": true}', b'{"is_plain": true, "jobs": [{"id": "bad", "tokens": null}]}',
+    b'{"is_plain": true, "jobs": [%s], "client": "", "ttl": null, "within_s": 9}' % BAD_JOB.encode(),
+    formats.encode_submission(wanted("bad", limits="no numbers"), LIMITS),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "packed",
-    ["junk", "[]", "7", '{"is_plain": true}', '{"is_plain": true, "jobs": [{"id": "bad", "tokens": null}]}',
-     '{"is_plain": true, "jobs": [{"id": "bad", "tokens": 9, "data": "x"}], "client": "", "ttl": null, "within_s": 9}'],
-)  # fmt: skip
-def test_what_is_no_request_harms_none_of_its_packet(queue: ScriptedQueue, packed: str) -> None:
+def test_what_is_no_request_harms_none_of_its_packet(queue: ScriptedQueue) -> None:
     good = [wanted(name, may_be_known=False, within_s=9.0) for name in ("before", "behind")]
     before, behind = (formats.encode_submission(one, LIMITS) for one in good)
 
-    replies = queue.run(enqueue_command("api", LIMITS, [before, packed.encode(), behind]))
+    replies = queue.run(enqueue_command("api", LIMITS, [before, *NO_REQUESTS, behind]))
 
-    assert [reply[0] for reply in replies] == [b"accepted", b"fault", b"accepted"]
+    assert [reply[0] for reply in replies] == [b"accepted", *len(NO_REQUESTS) * [b"fault"], b"accepted"]
     assert queue.client.lrange("rq:queue:correct", 0, -1) == [b"before", b"behind"]
     assert not list(queue.client.scan_iter("*:bad"))
     queue.observe()
+
+
+@pytest.mark.parametrize("is_own", [True, False], ids=["the client's", "the server's"])
+def test_only_a_deadline_that_the_server_set_is_an_error_when_it_is_missed(queue: ScriptedQueue, is_own: bool) -> None:
+    own = ("own_deadline", 3) if is_own else ()
+
+    queue.run(script("report", "api", 1, "1", "http:/correct:504", 3, *own))
+
+    assert queue.observe().now.errors == (0 if is_own else 3)
+
+
+SHARED_KEYS = [
+    *[f"miniserve:{name}" for name in "reservations rates counts totals leases apis live".split()],
+    *[f"miniserve:{name}" for name in ("history", "decode")],
+    *[f"rq:{name}" for name in ("queue:correct", "queue:correct-async", "wip:correct", "queues", "workers")],
+    *[f"rq:{name}:correct" for name in ("finished", "failed", "canceled", "workers")],
+    "rq:workers:correct-async",
+]
 
 
 def packets(worker: str) -> dict[str, Command]:
