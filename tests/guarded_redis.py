@@ -15,8 +15,7 @@ from redis.exceptions import RedisError
 from ops.drills.fleet import RedisFleet
 from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
-from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, eventually
-from worker.queue.protocol import MailboxLimits
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
 
@@ -84,9 +83,6 @@ class GuardedHouse(RedisHouse):
     def __init__(self, server: GuardedRedis) -> None:
         super().__init__(lambda: server.client("api"))
         self._server = server
-
-    def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
-        return super().api(limits)
 
     def worker(self, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> WorkerMailbox:
         self.mailboxes.append(mailbox := kind(self._server.client("worker")))

@@ -61,15 +61,6 @@ def correct(replica: ApiProcess, key: str = "", **headers: str) -> Reply:
     return send(replica.url, "POST", "/correct", BODY, asked)
 
 
-def test_only_those_with_a_key_get_an_answer(replicas: list[ApiProcess]) -> None:
-    for replica in replicas:
-        assert correct(replica, KEY).body["corrected"] == "He went home"
-        refused = correct(replica)
-        assert (refused.status, refused.slug, refused.headers["WWW-Authenticate"]) == (401, "unauthorized", "Bearer")
-        assert replica.status_of("/readyz") == replica.status_of("/") == 200
-        assert replica.status_of("/metrics") == 401
-
-
 def test_a_revoked_key_is_refused_on_every_replica_and_comes_back(replicas: list[ApiProcess], path: Path) -> None:
     wait_until(lambda: all(correct(replica, GUEST).status == 200 for replica in replicas), 5, "let in")
 
@@ -123,12 +114,7 @@ def check_unknown_to_a_guest(replica: ApiProcess, request_id: str) -> None:
         assert (refused.status, refused.body | {"request_id": "0" * 32}) == (404, unknown.body)
 
 
-WAYS = {
-    "async": {"Prefer": "respond-async"},
-    "stream": {"Accept": "text/event-stream", "Idempotency-Key": "lesson 0"},
-    "key of its own": {"Idempotency-Key": "lesson 1"},
-    "batch": {"Idempotency-Key": "lesson 2"},
-}
+WAYS = {"async": {"Prefer": "respond-async"}, "batch": {"Idempotency-Key": "lesson 2"}}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -172,17 +158,6 @@ def test_a_key_is_neither_kept_nor_logged(replicas: list[ApiProcess], redis_serv
         assert secret not in replicas[0].output()
 
 
-def test_metrics_count_by_the_name_of_the_key(replicas: list[ApiProcess]) -> None:
-    correct(replicas[0], KEY)
-    headers = {"Authorization": f"Bearer {KEY}"}
-
-    def counted() -> bool:
-        text = send(replicas[1].url, "GET", "/metrics", headers=headers).body
-        return 'miniserve_key_responses_total{key="school",status="200"}' in text and "ms_" not in text
-
-    wait_until(counted, 5, "counted")
-
-
 def tokens_counted(replica: ApiProcess) -> float:
     text = send(replica.url, "GET", "/metrics", headers={"Authorization": f"Bearer {KEY}"}).body
     return float(text.partition('miniserve_key_tokens_total{key="counted"} ')[2].partition("\n")[0] or 0)
@@ -221,5 +196,6 @@ def test_who_has_no_key_is_refused_before_the_body_is_read(replicas: list[ApiPro
     connection.putheader("Content-Length", "100000")
     connection.endheaders(b'{"sentence": ')
 
-    assert connection.getresponse().status == 401
+    refused = connection.getresponse()
+    assert (refused.status, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
     connection.close()

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from api.grammar.edit_script import EOS_ID
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.exposed_metrics import families_of
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take
 from tests.running_system import ApiProcess, descendants, is_running, post_sentence, send
@@ -17,9 +18,10 @@ from tests.running_system import ApiProcess, descendants, is_running, post_sente
 NUM_PROCESSES = 2
 
 
-@pytest.fixture
-def api(redis_url: str) -> Iterator[ApiProcess]:
-    with ApiProcess(redis_url, "--api-processes", str(NUM_PROCESSES)) as process:
+@pytest.fixture(scope="module")
+def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
+    """Of the tests that it outlives; the last one stops it."""
+    with ApiProcess(redis_server.url, "--api-processes", str(NUM_PROCESSES)) as process:
         yield process
 
 
@@ -35,12 +37,13 @@ def num_responses(api: ApiProcess) -> float:
 
 def test_the_metrics_are_those_of_all_processes(api: ApiProcess) -> None:
     eventually(lambda: len(processes_of(api)) == NUM_PROCESSES)
+    before = num_responses(api)
 
     with ThreadPoolExecutor(8) as pool:
         replies = list(pool.map(lambda _: send(api.url, "POST", "/correct", b"{}"), range(40)))
 
     assert {reply.status for reply in replies} == {415}
-    eventually(lambda: num_responses(api) == 40)
+    eventually(lambda: num_responses(api) == before + 40)
 
 
 def test_a_process_that_dies_is_replaced_and_the_port_stays_served(api: ApiProcess) -> None:

@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -98,12 +97,17 @@ def test_sigterm_ends_an_idle_replica_at_once_despite_open_connections(api: ApiP
 def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
     api: ApiProcess, worker: WorkerMailbox, number: signal.Signals
 ) -> None:
+    kept = http.client.HTTPConnection("127.0.0.1", api.port)
+    kept.request("GET", "/nowhere")
+    assert kept.getresponse().read()
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(post_sentence, api.url, "He went home")
         delivery = take_one(worker)
 
         api.process.send_signal(number)
         eventually(lambda: send(api.url, "GET", "/readyz").body.get("type") == "urn:miniserve:problem:shutting-down")
+        kept.request("GET", "/readyz")  # a balancer's, used before the stop
+        told = kept.getresponse()
         refused = post_sentence(api.url, "He went home")
         alive = send(api.url, "GET", "/healthz")
         assert not waiting.done()
@@ -112,28 +116,9 @@ def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
         assert waiting.result().status == 200
     assert (refused.status, refused.slug, refused.headers["Retry-After"]) == (503, "shutting-down", "1")
     assert refused.headers["Connection"] == "close"
+    assert told.status == 503
     assert alive.status == 200
     assert api.process.wait() == 0
-
-
-def test_readiness_goes_off_on_a_connection_that_was_used_before_the_stop(
-    api: ApiProcess, worker: WorkerMailbox
-) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", api.port)
-    connection.request("GET", "/nowhere")
-    assert connection.getresponse().read()
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(post_sentence, api.url, "He went home")
-        delivery = take_one(worker)
-        api.process.send_signal(signal.SIGTERM)
-        eventually(lambda: send(api.url, "GET", "/readyz").body.get("type") == "urn:miniserve:problem:shutting-down")
-
-        connection.request("GET", "/readyz")
-        reply = connection.getresponse()
-
-        assert (reply.status, json.loads(reply.read())["type"].rpartition(":")[2]) == (503, "shutting-down")
-        answer(worker, delivery)
-        assert waiting.result().status == 200
 
 
 def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: WorkerMailbox) -> None:
@@ -158,7 +143,7 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
     eventually(lambda: not any(map(is_running, below)), within_s=5.0)
 
 
-@pytest.mark.parametrize("start", ["POST /correct/batch", "POST /correct/", "POST //v2//check/", "GET /v2/check"])
+@pytest.mark.parametrize("start", ["POST /correct/batch", "GET /v2/check"])
 def test_bodies_that_do_not_come_hold_no_thread_that_others_need(shared_api: ApiProcess, start: str) -> None:
     with ExitStack() as held:
         for _ in range(260):
@@ -168,10 +153,9 @@ def test_bodies_that_do_not_come_hold_no_thread_that_others_need(shared_api: Api
             assert shared_api.status_of("/v2/languages") == 200
 
 
-@pytest.mark.parametrize("num_chunks", [5, 160])
-def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess, num_chunks: int) -> None:
+def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", shared_api.port)
-    chunks = (b" " * 65_536 for _ in range(num_chunks))
+    chunks = (b" " * 65_536 for _ in range(160))
 
     connection.request("POST", "/correct", chunks, {"Content-Type": "application/json"}, encode_chunked=True)
 
@@ -197,18 +181,13 @@ def test_an_endless_body_is_cut_off_after_a_bounded_part(shared_api: ApiProcess)
     assert 15 * 1024 * 1024 < num_sent < 40 * 1024 * 1024
 
 
-@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/metrics", "/healthz", "/nowhere"])
-def test_every_answer_has_one_date(shared_api: ApiProcess, path: str) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port)
-    connection.request("GET", path)
-
-    assert len(connection.getresponse().headers.get_all("Date")) == 1
-    connection.close()
+def test_every_answer_has_one_date(shared_api: ApiProcess) -> None:
+    for path in ("/", "/docs", "/openapi.json", "/metrics", "/healthz", "/nowhere"):
+        assert len(send(shared_api.url, "GET", path).headers.get_all("Date")) == 1, path
 
 
 @pytest.mark.parametrize("head", [
-    b"nonsense", b"GET / HTTP/1.1", b"GET / HTTP/2.0\r\nHost: x",
-    b"GET / HTTP/1.1\r\nHost: x\r\nX-Y: " + b"y" * 9000, b"GET / HTTP/1.1\r\nHost: x" + b"\r\nX-Y: y" * 100,
+    b"nonsense", b"GET / HTTP/1.1", b"GET / HTTP/2.0\r\nHost: x", b"GET / HTTP/1.1\r\nHost: x" + b"\r\nX-Y: y" * 100,
 ])  # fmt: skip
 def test_an_unreadable_head_gets_a_problem_document(shared_api: ApiProcess, head: bytes) -> None:
     with shared_api.connect() as connection:
@@ -224,52 +203,6 @@ def test_an_unreadable_head_gets_a_problem_document(shared_api: ApiProcess, head
     assert "Invalid HTTP request" not in shared_api.output()
     counted = 'miniserve_http_responses_total{route="none",status="400"}'
     eventually(lambda: counted in send(shared_api.url, "GET", "/metrics").body)
-
-
-def test_64_clients_at_once_all_get_their_own_answer(shared_api: ApiProcess, worker: WorkerMailbox) -> None:
-    stop = threading.Event()
-    echo = threading.Thread(target=_answer_all, args=(worker, stop))
-    echo.start()
-    sentences = [f"He has {number} dogs" for number in range(640)]
-    try:
-        with ThreadPoolExecutor(64) as pool:
-            replies = list(pool.map(lambda sentence: post_sentence(shared_api.url, sentence), sentences))
-    finally:
-        stop.set()
-        echo.join()
-
-    assert [reply.status for reply in replies] == [200] * 640
-    assert [reply.body["corrected"] for reply in replies] == sentences
-    assert len({reply.body["request_id"] for reply in replies}) == 640
-
-
-def _answer_all(worker: WorkerMailbox, stop: threading.Event) -> None:
-    done = []
-    while not stop.is_set():
-        inbox = worker.exchange(done, AMPLE, wait_s=0.0 if done else 0.05)
-        done = [an_answer(delivery.request.request_id, EOS_ID) for delivery in inbox.deliveries]
-
-
-@pytest.mark.parametrize(
-    ("head", "body"),
-    [
-        ("Transfer-Encoding: chunked", b"ZZ\r\n{}\r\n0\r\n\r\n"),
-        ("Transfer-Encoding: chunked", b"2\r\n{}XX0\r\n\r\n"),
-        ("Content-Length: 100", b'{"sentence": "He goes home"}'),
-    ],
-    ids=["chunk size", "chunk end", "cut short"],
-)
-def test_a_body_that_does_not_arrive_in_full_is_a_400_and_no_fault_of_ours(
-    shared_api: ApiProcess, head: str, body: bytes
-) -> None:
-    with socket.create_connection(("127.0.0.1", shared_api.port)) as client:
-        start = f"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{head}\r\n\r\n"
-        client.sendall(start.encode() + body)
-        client.shutdown(socket.SHUT_WR)
-        answer = b"".join(iter(lambda: client.recv(65536), b""))
-
-    assert answer.startswith(b"HTTP/1.1 400 ")
-    assert b"urn:miniserve:problem:malformed-json" in answer
 
 
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:

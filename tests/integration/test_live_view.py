@@ -9,13 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from redis import Redis
 
-from api.access.keys import new_key
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, wait_until
 from worker.queue import heartbeat
@@ -113,15 +111,3 @@ def test_a_viewer_does_not_hold_up_a_stop(redis_server: EmbeddedRedis) -> None:
             next(events(response))
             api.signal(signal.SIGTERM)
             wait_until(lambda: api.process.poll() is not None, 20, "the end of the process")
-
-
-def test_a_revoked_key_ends_the_stream(redis_server: EmbeddedRedis, tmp_path: Path) -> None:
-    key, line = new_key("school")
-    (tmp_path / "keys").write_text(line)
-    headers = {"Authorization": f"Bearer {key}"}
-    with ApiProcess(redis_server.url, "--api-keys-file", str(tmp_path / "keys")) as api:
-        assert [api.status_of(path) for path in ("/ops", "/ops/events")] == [200, 401]
-        with viewer(api.url, **headers) as response:
-            next(events(response))
-            (tmp_path / "keys").write_text("")
-            assert all(name in ("figures", "problem", "batch") for name, _ in events(response))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
 from tests.exposed_metrics import families_of
-from tests.mailbox_house import RedisHouse, a_request, eventually, take
+from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
 from worker.queue.redis_observer import SystemReader
@@ -80,28 +79,6 @@ def _agreed(apis: list[ApiProcess], num_requests: int) -> dict[str, float]:
     names = ("e2e_request_latency_seconds_count", "request_decode_time_seconds_count")
     is_reported = all(first[name] == num_requests for name in names)
     return first if is_reported and first == second else {}
-
-
-def test_a_worker_that_is_stopped_leaves_the_workers_and_what_it_runs_grows_old(
-    apis: list[ApiProcess], house: RedisHouse, redis_url: str
-) -> None:
-    with real_worker(redis_url) as worker:
-        eventually(lambda: scrape(apis[0])["workers"] == 1, within_s=30)
-        os.kill(worker.pid, signal.SIGSTOP)
-        eventually(lambda: scrape(apis[0])["workers"] == 0)
-
-        # It had taken the request when it was stopped: here the test does so in its name.
-        house.api().submit(a_request("held"))
-        take(house.worker())
-        ages = [eventually(lambda: scrape(apis[0])["oldest_running_seconds"])]
-        ages.append(eventually(lambda: _greater(scrape(apis[1])["oldest_running_seconds"], ages[0] + 0.2)))
-        os.kill(worker.pid, signal.SIGCONT)
-
-    assert 0 < ages[0] < ages[1]
-
-
-def _greater(value: float, least: float) -> float:
-    return value if value > least else 0.0
 
 
 def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: list[ApiProcess], redis_url: str) -> None:

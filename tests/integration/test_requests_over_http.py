@@ -1,4 +1,4 @@
-"""Calling requests off over HTTP, with a real API process and Redis. The test itself plays the worker."""
+"""What a kept request answers in each of its states, with a real API process. The test itself plays the worker."""
 
 from __future__ import annotations
 
@@ -10,79 +10,56 @@ from scheduler.messages import NO_CAPACITY, Timings
 from tests.mailbox_house import RedisHouse, an_answer, eventually, take
 from tests.running_system import ApiProcess, Reply, send
 
-
-def start(api: ApiProcess, sentence: bytes = b"He came.") -> str:
-    headers = {"Content-Type": "application/json", "Prefer": "respond-async"}
-    return send(api.url, "POST", "/correct", b'{"sentence": "' + sentence + b'"}', headers).headers["Location"]
+JSON = {"Content-Type": "application/json"}
+BODY = b'{"sentence": "He came. She left."}'
 
 
 def status_of(reply: Reply) -> tuple[int, str]:
     return reply.status, reply.slug if reply.status >= 400 else reply.body["status"]
 
 
-def test_a_queued_request_that_is_called_off_never_runs(api: ApiProcess, house: RedisHouse) -> None:
-    location = start(api)
+def test_a_request_is_called_off_while_it_waits_or_runs(api: ApiProcess, house: RedisHouse) -> None:
+    worker, outside = house.worker(), house.api()
+    for is_running in (False, True):
+        location = send(api.url, "POST", "/correct", BODY, JSON | {"Prefer": "respond-async"}).headers["Location"]
+        if is_running:
+            assert len(eventually(lambda: take(worker))) == 2
 
-    told = [status_of(send(api.url, method, location)) for method in ("GET", "DELETE")]
-    eventually(lambda: house.api().status().reserved_requests == 0)
+        told = [status_of(send(api.url, method, location)) for method in ("GET", "DELETE")]
+        eventually(lambda: worker.exchange((), NO_CAPACITY) and not outside.status().reserved_requests)
 
-    assert told == [(202, "queued"), (200, "cancelled")]
-    assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
-    assert status_of(send(api.url, "GET", location)) == (409, "cancelled")
-    assert take(house.worker()) == []
-
-
-def test_a_running_request_that_is_called_off_leaves_its_worker_in_one_iteration(
-    api: ApiProcess, house: RedisHouse
-) -> None:
-    worker, location = house.worker(), start(api)
-    (request_id,) = eventually(lambda: take(worker))
-
-    running = status_of(send(api.url, "GET", location))
-    called_off = status_of(send(api.url, "DELETE", location))
-    cancelled = eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
-    worker.exchange((), NO_CAPACITY)
-
-    assert (running, called_off) == ((202, "running"), (200, "cancelling"))
-    assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
-    assert cancelled == (request_id,)
-    assert house.api().status().reserved_tokens == 0
+        wanted = [(202, "running"), (200, "cancelling")] if is_running else [(202, "queued"), (200, "cancelled")]
+        assert told == wanted
+        assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
+        assert status_of(send(api.url, "GET", location)) == (409, "cancelled")
 
 
 def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProcess, house: RedisHouse) -> None:
-    worker, headers = house.worker(), {"Content-Type": "application/json", "Idempotency-Key": "mine"}
     with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(send, api.url, "POST", "/correct", b'{"sentence": "He came."}', headers)
-        (request_id,) = eventually(lambda: take(worker))
+        waiting = pool.submit(send, api.url, "POST", "/correct", BODY, JSON | {"Idempotency-Key": "mine"})
+        eventually(lambda: house.api().status().queue_depth == 2)
+        (request_id,) = {key.split(b":")[-1].decode() for key in house.connect().scan_iter("miniserve:request:*")}
         send(api.url, "DELETE", f"/requests/{request_id}")
-        eventually(lambda: worker.exchange((), NO_CAPACITY).cancelled_ids)
-        worker.exchange((), NO_CAPACITY)
 
         assert status_of(waiting.result()) == (409, "cancelled")
 
 
-def test_an_answer_that_is_found_again_has_the_times_of_its_run(api: ApiProcess, house: RedisHouse) -> None:
-    headers = {"Content-Type": "application/json", "Prefer": "respond-async", "Idempotency-Key": "once"}
-    body = b'{"sentence": "He came."}'
-    location = send(api.url, "POST", "/correct", body, headers).headers["Location"]
+def test_an_answer_has_the_times_of_its_run_whoever_asks_and_is_not_there_before_all_of_it_is(
+    api: ApiProcess, house: RedisHouse
+) -> None:
+    headers = JSON | {"Prefer": "respond-async", "Idempotency-Key": "once"}
+    location = send(api.url, "POST", "/correct", BODY, headers).headers["Location"]
     worker = house.worker()
-    (request_id,) = eventually(lambda: take(worker))
-    answer = replace(an_answer(request_id, EOS_ID), timings=Timings(2.0, 3.0, 4.0))
-    worker.exchange([answer], NO_CAPACITY)
+    taken: list[str] = []
+    eventually(lambda: taken.extend(take(worker)) or len(taken) == 2)
+    one, two = (replace(an_answer(each, EOS_ID), timings=Timings(2.0, 3.0, 4.0)) for each in taken)
 
-    found, repeated = send(api.url, "GET", location), send(api.url, "POST", "/correct", body, headers)
-
-    wanted = "queue;dur=2000.0, prefill;dur=3000.0, decode;dur=4000.0, total;dur=9000.0"
-    assert [reply.headers["Server-Timing"] for reply in (found, repeated)] == [wanted] * 2
-
-
-def test_a_text_whose_first_sentences_are_done_is_still_running(api: ApiProcess, house: RedisHouse) -> None:
-    worker, location = house.worker(), start(api, b"He came. She left.")
-    first, second = eventually(lambda: (taken := take(worker)) and len(taken) == 2 and taken)
-    worker.exchange([an_answer(first, EOS_ID)], NO_CAPACITY)
-
+    worker.exchange([one], NO_CAPACITY)
     half = status_of(send(api.url, "GET", location))
-    worker.exchange([an_answer(second, EOS_ID)], NO_CAPACITY)
+    worker.exchange([two], NO_CAPACITY)
+    found, repeated = send(api.url, "GET", location), send(api.url, "POST", "/correct", BODY, headers)
 
     assert half == (202, "running")
-    assert send(api.url, "GET", location).body["corrected"] == "He came. She left."
+    assert found.body["corrected"] == "He came. She left."
+    wanted = "queue;dur=2000.0, prefill;dur=3000.0, decode;dur=4000.0, total;dur=9000.0"
+    assert [reply.headers["Server-Timing"] for reply in (found, repeated)] == [wanted] * 2
