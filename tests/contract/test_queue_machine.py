@@ -37,7 +37,7 @@ class QueueMachine(OperatorsOfQueue):
 
     @rule(
         worker=st.sampled_from([*ROLES, "one", "two"]), tokens=st.integers(1, 400), most=st.integers(1, 6),
-        service_s=st.sampled_from([0.0, 1.0]), more_async=st.integers(0, 2),
+        service_s=st.sampled_from([0.0, 2.0, 40.0]), more_async=st.integers(0, 2),
     )  # fmt: skip
     def drain(self, worker: str, tokens: int, most: int, service_s: float = 0.0, more_async: int = 1) -> None:
         self.queue.now_s += 0.001
@@ -62,7 +62,7 @@ class QueueMachine(OperatorsOfQueue):
         self.finish(worker, [job for job in taken if job.num_deaths >= MAX_ATTEMPTS], FinishReason.ERROR)
         self.drop(worker, [self.model.jobs[name] for name in dropped])
 
-    drain_more = drain
+    drain_more = drain_most = drain
 
     def drop(self, worker: str, jobs: list[Job]) -> None:
         """The worker has heard what was called off."""

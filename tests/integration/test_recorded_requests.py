@@ -95,7 +95,7 @@ def test_an_answer_that_is_forgotten_is_unknown_and_its_text_goes_with_it(house:
 def test_after_a_refusal_the_queue_is_known_to_be_full_and_nothing_of_it_is_kept(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(admission, "_ASK_AFTER_S", 60.0)  # a busy machine may take longer to look
+    monkeypatch.setattr(admission, "_LONGEST_ASK_AFTER_S", 60.0)  # a busy machine may take longer to look
     api, client = house.api(MailboxLimits(max_requests=1)), Redis.from_url(redis_url)
     client.hset("miniserve:counts", "service_rate", 0.001)
     before = api.known_refusal()
