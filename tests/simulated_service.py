@@ -47,12 +47,13 @@ class Service:
         arrivals: VariedLoop,
         limits: BatchLimits = BatchLimits(4096, 256, 512),  # noqa: B008 - frozen
         num_workers: int = 1,
+        seed: int = 0,
         lose: Callable[[int], bool] = lambda number: False,
     ) -> None:
         self.waits: list[tuple[float, float]] = []  # of all admitted: arrival, seconds until then
         self.stays: list[tuple[float, float]] = []
         self._arrivals, self._limits, self._lose = arrivals, limits, lose
-        self._dice, self._clock = random.Random(0), VirtualClock()
+        self._dice, self._clock = random.Random(seed), VirtualClock()
         self._model = WorkerModel(
             CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, note=self._note, claims_ahead=False
         )

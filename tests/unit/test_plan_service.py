@@ -71,13 +71,6 @@ def test_what_comes_during_an_iteration_is_in_the_one_after_the_next(rate_per_s:
     assert sum(outcome.latencies_s) / len(outcome.latencies_s) == pytest.approx(0.01 * iterations, rel=0.05)
 
 
-def test_batches_make_one_worker_serve_more_than_one_request_at_a_time_would() -> None:
-    alone = run(Deployment(), ClosedLoop(1)).throughput_per_s
-    together = run(Deployment(), ClosedLoop(64)).throughput_per_s
-
-    assert together > 3 * alone
-
-
 def test_the_policy_of_the_mode_decides() -> None:
     static = Settings(mode="static", max_batch=4, max_wait_ms=20.0)
 
@@ -85,13 +78,6 @@ def test_the_policy_of_the_mode_decides() -> None:
     at_once = Service(Deployment(), COSTS, SENTENCES).run(OpenLoop(5.0, 1), 200)
 
     assert waiting.quantile_s(0.5) - at_once.quantile_s(0.5) == pytest.approx(0.02, rel=0.2)
-
-
-def test_processes_that_share_two_cores_serve_less_than_with_a_core_each() -> None:
-    shared = run(Deployment(workers=3, replicas=3, cores=2), ClosedLoop(64)).throughput_per_s
-    apart = run(Deployment(workers=3, replicas=3), ClosedLoop(64)).throughput_per_s
-
-    assert apart > 1.5 * shared
 
 
 def test_what_is_beyond_the_queues_bound_is_refused_and_p95_is_none() -> None:
