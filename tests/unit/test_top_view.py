@@ -88,23 +88,6 @@ def test_a_single_reading_has_gauges_but_no_rates_and_no_percentiles() -> None:
     assert (view.latency["e2e"].count, view.latency["e2e"].p99_s) == (0, None)
 
 
-def test_a_server_that_tells_less_leaves_holes_and_nothing_else() -> None:
-    view = window(without="queue")
-
-    assert view.queue["depth"] is None and view.latency["queue"].p50_s is None
-    assert view.queue["running"] == 41 and view.latency["ttft"].p50_s is not None
-
-
-def test_alerts_are_the_rules_that_hold_now_the_worst_first() -> None:
-    alerts = window(utilization=0.93, predicted_wait_seconds=0.7, workers_needed=3).alerts
-
-    assert [(one.name, one.severity, one.value) for one in alerts] == [
-        ("predicted-wait-long", "critical", 0.7), ("utilization-high", "warning", 0.93),
-    ]  # fmt: skip
-    assert "93%" in alerts[1].sentence and "add 1 worker (3 needed, 2 live)" in alerts[1].sentence
-    assert alerts[1].runbook.endswith("#utilization-high")
-
-
 def test_a_calm_system_has_no_alerts_nor_one_that_keeps_its_longer_goal() -> None:
     early, late = reading(100.0), reading(110.0, predicted_wait_seconds=0.7)
 
