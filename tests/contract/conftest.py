@@ -8,20 +8,11 @@ import pytest
 
 from tests.mailbox_house import RedisHouse
 from worker.queue.redis_py import connect
-from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture(params=["any", "plain"])
 def house(redis_url: str, request: pytest.FixtureRequest) -> Iterator[RedisHouse]:
     house = RedisHouse(lambda: connect(redis_url))
     house.sends_plain = request.param == "plain"
-    yield house
-    house.close()
-
-
-@pytest.fixture
-def waking_house(redis_url: str) -> Iterator[RedisHouse]:
-    """Claims that block."""
-    house = RedisHouse(lambda: connect(redis_url), WorkerMailbox)
     yield house
     house.close()

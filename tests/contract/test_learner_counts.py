@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import fakeredis
 import pytest
 from redis import Redis
 
-from tests.learner_replica import Replica
+from tests.learner_replica import MEMORY, Replica
 from worker.queue.learners import KEPT_S, MOST_VERBS
+
+Start = Callable[..., Replica]
+LEARNER_BYTES = 65536
 
 
 @pytest.fixture(params=["fakeredis", "redis"])
@@ -20,14 +23,40 @@ def client(request: pytest.FixtureRequest) -> Redis:
 
 
 @pytest.fixture
-def replica(client: Redis) -> Iterator[Replica]:
-    replica = Replica(client)
-    yield replica
-    replica.connection.close()
+def start(client: Redis) -> Iterator[Start]:
+    replicas: list[Replica] = []
+
+    def start(most_learners: int = MEMORY // LEARNER_BYTES) -> Replica:
+        replicas.append(Replica(client, max_memory_bytes=most_learners * LEARNER_BYTES))
+        return replicas[-1]
+
+    yield start
+    for replica in replicas:
+        replica.connection.close()
 
 
-def test_all_replicas_add_to_one_count(client: Redis, replica: Replica) -> None:
-    other = Replica(client)
+@pytest.fixture
+def replica(start: Start) -> Replica:
+    return start()
+
+
+def counted(client: Redis) -> dict[bytes, int]:
+    """How many learners each client holds. The sets of the clients, that of all, and the hashes agree."""
+    held = {key.rpartition(b":")[2]: client.zrange(key, 0, -1) for key in client.scan_iter("miniserve:learners:*")}
+    names = sorted(name for names in held.values() for name in names)
+    assert names == sorted(client.zrange("miniserve:learners", 0, -1))
+    assert set(client.scan_iter("miniserve:learner:*")) == {b"miniserve:learner:" + name for name in names}
+    return {key: len(names) for key, names in held.items()}
+
+
+def see(client: Redis, holder: str, **seen_s: float) -> None:
+    """As if these learners of a client had been seen last at these times."""
+    client.zadd("miniserve:learners", seen_s, xx=True)
+    client.zadd(f"miniserve:learners:{holder}", seen_s, xx=True)
+
+
+def test_all_replicas_add_to_one_count(replica: Replica, start: Start) -> None:
+    other = start()
     replica.note("a", "r1", ("habit", "go"), ("habit", ""))
     other.note("a", "r2", ("habit", "go"))
     other.note("b", "r3")
@@ -55,9 +84,8 @@ def test_a_report_whose_reply_was_lost_is_sent_again_and_counts_once(replica: Re
     assert replica.learners.command() is None
 
 
-@pytest.mark.parametrize("protocol", [2, 3])
-def test_a_learner_is_read_over_either_protocol_of_redis(redis_url: str, protocol: int) -> None:
-    replica = Replica(Redis.from_url(redis_url, protocol=protocol))
+def test_a_learner_is_read_over_the_newer_protocol_of_redis_too(redis_url: str) -> None:
+    replica = Replica(Redis.from_url(redis_url, protocol=3))
     replica.note("a", "r1", ("habit", "go"))
     replica.report()
 
@@ -65,22 +93,19 @@ def test_a_learner_is_read_over_either_protocol_of_redis(redis_url: str, protoco
     replica.connection.close()
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_kept_answer_counts_once_whoever_gives_it_first(client: Redis, replica: Replica, is_first: bool) -> None:
-    client.hset("miniserve:request:r1", "document", "{}")
-    for one in (replica, Replica(client)):
-        one.note("a", "r1", ("habit", "go"), is_first=is_first)
-        one.report()
+def test_an_answer_counts_once_and_a_plain_one_with_its_post_alone(
+    client: Redis, start: Start, is_kept: bool, is_first: bool
+) -> None:
+    if is_kept:
+        client.hset("miniserve:request:r1", "document", "{}")
+    one, other = start(), start()
+    for replica, first in ((one, is_first), (other, is_first and is_kept)):
+        replica.note("a", "r1", ("habit", "go"), is_first=first)
+        replica.report()
 
-    assert replica.corrections("a") == 1
-
-
-def test_a_plain_answer_that_is_fetched_again_does_not_count(replica: Replica) -> None:
-    replica.note("a", "r1")
-    replica.note("a", "r1", is_first=False)
-    replica.report()
-
-    assert replica.corrections("a") == 1
+    assert other.corrections("a") == (is_kept or is_first)
 
 
 def test_who_was_forgotten_is_not_brought_back_by_what_was_under_way(client: Redis, replica: Replica) -> None:
@@ -94,7 +119,7 @@ def test_who_was_forgotten_is_not_brought_back_by_what_was_under_way(client: Red
     assert replica.find("a") == {}
     assert list(client.keys("*:a")) == [b"miniserve:forgotten:a"]
     assert client.ttl("miniserve:forgotten:a") <= 2
-    assert client.zcard("miniserve:learners") == client.zcard("miniserve:learners:1") == 0
+    assert counted(client) == {}
 
 
 def test_verbs_of_a_learner_are_bounded_and_reasons_are_counted_on(replica: Replica) -> None:
@@ -107,52 +132,38 @@ def test_verbs_of_a_learner_are_bounded_and_reasons_are_counted_on(replica: Repl
     assert found["n:habit"] == str(MOST_VERBS + 10)
 
 
-def test_the_learner_unseen_for_longest_makes_room(client: Redis) -> None:
-    replica = Replica(client, max_memory_bytes=3 * 65536)
-    for learner in ("one", "two", "three"):
-        replica.note(learner, learner)
-    replica.report()
-    now, _ = client.time()
-    _see(client, "1", one=now - 20, two=now - 30, three=now - 10)
-
-    replica.note("four", "four")
-    replica.report()
-
-    assert [replica.corrections(learner) for learner in ("one", "two", "three", "four")] == [1, 0, 1, 1]
-    replica.connection.close()
-
-
 def test_a_learner_is_kept_for_ninety_days_from_the_last_answer(client: Redis, replica: Replica) -> None:
     replica.note("a", "r1")
-    replica.report()
-
-    assert KEPT_S - 60 < client.ttl("miniserve:learner:a") <= KEPT_S == 90 * 86_400
     replica.note("gone", "r2", client="2")
     replica.report()
-    _see(client, "2", gone=1)
+    assert KEPT_S - 60 < client.ttl("miniserve:learner:a") <= KEPT_S == 90 * 86_400
+    see(client, "2", gone=1)
     replica.note("a", "r3")
     replica.report()
+
     assert client.zrange("miniserve:learners", 0, -1) == [b"a"]
     assert 0 < client.ttl("miniserve:learners:2") <= KEPT_S
 
 
-def _see(client: Redis, holder: str, **seen_s: float) -> None:
-    """As if these learners of a client had been seen last at these times."""
-    client.zadd("miniserve:learners", seen_s, xx=True)
-    client.zadd(f"miniserve:learners:{holder}", seen_s, xx=True)
+@pytest.mark.parametrize("holders", ["1111", "1234"], ids=["of one client", "one of each client"])
+def test_the_learner_unseen_for_longest_makes_room(client: Redis, start: Start, holders: str) -> None:
+    replica = start(most_learners=3)
+    for learner, holder in zip("abc", holders, strict=False):
+        replica.note(learner, learner, client=holder)
+    replica.report()
+    now, _ = client.time()
+    for learner, holder, ago_s in zip("abc", holders, (20, 30, 10), strict=False):
+        see(client, holder, **{learner: now - ago_s})
+
+    replica.note("d", "d", client=holders[-1])
+    replica.report()
+
+    assert [replica.corrections(learner) for learner in "abcd"] == [1, 0, 1, 1]
+    assert sum(counted(client).values()) == 3
 
 
-def _counts(client: Redis) -> tuple[set[bytes], set[bytes], dict[bytes, float]]:
-    """Who is kept by the hashes, by the clients' sets, and how many each client holds."""
-    hashes = set(client.scan_iter("miniserve:learner:*"))
-    held = {key.rpartition(b":")[2]: client.zrange(key, 0, -1) for key in client.scan_iter("miniserve:learners:*")}
-    names = [name for names in held.values() for name in names]
-    assert sorted(names) == sorted(client.zrange("miniserve:learners", 0, -1))
-    return hashes, {b"miniserve:learner:" + name for name in names}, {key: len(names) for key, names in held.items()}
-
-
-def test_a_client_that_brings_many_learners_pushes_out_its_own_alone(client: Redis) -> None:
-    replica = Replica(client, max_memory_bytes=12 * 65536)
+def test_a_client_that_brings_many_learners_pushes_out_its_own_alone(client: Redis, start: Start) -> None:
+    replica = start(most_learners=12)
     for number in range(5):
         replica.note(f"quiet-{number}", f"q{number}", client="1")
     replica.report()
@@ -161,53 +172,30 @@ def test_a_client_that_brings_many_learners_pushes_out_its_own_alone(client: Red
     while replica.learners.command() is not None:
         replica.report()
 
-    hashes, held, counted = _counts(client)
-    assert hashes == held and counted == {b"1": 5, b"2": 7}
+    assert counted(client) == {b"1": 5, b"2": 7}
     assert [replica.corrections(f"quiet-{number}") for number in range(5)] == [1] * 5
-    replica.connection.close()
 
 
-def test_a_client_that_is_alone_may_use_all_of_the_room_and_gives_it_up_to_others(client: Redis) -> None:
-    replica = Replica(client, max_memory_bytes=12 * 65536)
+def test_a_client_that_is_alone_may_use_all_of_the_room_and_gives_it_up_to_others(client: Redis, start: Start) -> None:
+    replica = start(most_learners=12)
     for name, num in (("1", 12), ("2", 3), ("3", 9)):
         for number in range(num):
             replica.note(f"{name}-{number}", f"{name}-r{number}", client=name)
         replica.report()
 
-    hashes, held, counted = _counts(client)
-    assert hashes == held and len(held) == 12
-    assert counted[b"2"] == 3 and max(counted.values()) - min(counted[b"1"], counted[b"3"]) <= 1
-    replica.connection.close()
-
-
-def test_where_every_client_has_one_learner_the_one_unseen_for_longest_makes_room(client: Redis) -> None:
-    replica = Replica(client, max_memory_bytes=3 * 65536)
-    for name in ("1", "2", "3"):
-        replica.note(f"of-{name}", name, client=name)
-    replica.report()
-    now, _ = client.time()
-    for name, ago_s in (("1", 10), ("2", 30), ("3", 20)):
-        _see(client, name, **{f"of-{name}": now - ago_s})
-
-    replica.note("of-4", "4", client="4")
-    replica.report()
-
-    hashes, held, counted = _counts(client)
-    assert hashes == held and set(counted) == {b"1", b"3", b"4"}
-    replica.connection.close()
+    held = counted(client)
+    assert sum(held.values()) == 12 and held[b"2"] == 3 and abs(held[b"1"] - held[b"3"]) <= 1
 
 
 def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, replica: Replica) -> None:
-    replica.note("a", "r1", client="1")
-    replica.report()
-    replica.note("a", "r2", client="2")
-    replica.report()
+    for holder in ("1", "2"):
+        replica.note("a", f"r{holder}", client=holder)
+        replica.report()
 
-    hashes, held, counted = _counts(client)
-    assert hashes == held and counted == {b"1": 1}
+    assert counted(client) == {b"1": 1}
     assert replica.corrections("a") == 2
     replica.forget("a")
-    assert _counts(client) == (set(), set(), {})
+    assert counted(client) == {}
 
 
 def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
@@ -231,7 +219,7 @@ def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
 @pytest.mark.parametrize("kind", ["string", "junk"])
 def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(redis_url: str, key: str, kind: str) -> None:
     client = Redis.from_url(redis_url, protocol=2)
-    replica = Replica(client, max_memory_bytes=4 * 65536)
+    replica = Replica(client, max_memory_bytes=4 * LEARNER_BYTES)
     for number in range(2):
         replica.note(f"before-{number}", f"b{number}", client="2")
     replica.report()
@@ -258,13 +246,12 @@ def test_what_redis_refuses_is_said_once_and_sent_again(
     client = Redis.from_url(private_redis.url, protocol=2)
     replica = Replica(client)
     replica.note("a", "r1", ("habit", "go"))
-    (full, normal) = ("1", "0")
 
-    client.config_set("maxmemory", full)
+    client.config_set("maxmemory", "1")
     for _ in range(3):
         (reply,) = replica.connection.ask(replica.learners.command())
         replica.learners.note_reply(reply)
-    client.config_set("maxmemory", normal)
+    client.config_set("maxmemory", "0")
     replica.report()
 
     assert replica.corrections("a") == 1
