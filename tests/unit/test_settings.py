@@ -8,24 +8,25 @@ import pytest
 
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
+from scheduler.urls import hide_password
+from worker.queue.sentinel import SentinelUrl
 
 NUMBERS = [
     spec for spec in fields(Settings) if spec.metadata["range"].low is not None and not spec.metadata["range"].choices
 ]
 
 
-def test_an_empty_environment_gives_the_defaults() -> None:
-    assert Settings.from_env({}) == Settings()
-
-
-def test_an_empty_variable_counts_as_unset() -> None:
-    assert Settings.from_env({"MINISERVE_PORT": "", "MINISERVE_STRICTNESS": ""}) == Settings()
+@pytest.mark.parametrize("env", [{}, {"MINISERVE_PORT": "", "MINISERVE_STRICTNESS": ""}])
+def test_an_environment_without_values_gives_the_defaults(env: dict[str, str]) -> None:
+    assert Settings.from_env(env) == Settings()
 
 
 @pytest.mark.parametrize("spec", NUMBERS, ids=lambda spec: spec.name)
-def test_a_number_outside_its_range_names_variable_and_range(spec) -> None:
+def test_a_number_may_be_a_bound_of_its_range_and_beyond_it_is_refused_with_the_range(spec) -> None:
     allowed = spec.metadata["range"]
 
+    for value in (allowed.low, allowed.high):
+        assert getattr(Settings(**{spec.name: value}), spec.name) == value
     for value in (allowed.low - 1, allowed.high + 1):
         with pytest.raises(SettingsError) as caught:
             Settings(**{spec.name: value})
@@ -33,18 +34,37 @@ def test_a_number_outside_its_range_names_variable_and_range(spec) -> None:
         assert str(allowed) in str(caught.value)
 
 
-@pytest.mark.parametrize("spec", NUMBERS, ids=lambda spec: spec.name)
-def test_the_bounds_themselves_are_allowed(spec) -> None:
-    allowed = spec.metadata["range"]
-
-    for value in (allowed.low, allowed.high):
-        assert getattr(Settings(**{spec.name: value}), spec.name) == value
-
-
-@pytest.mark.parametrize("text", [" ", "abc", "1.5", "0x10", "1e3", "\u0000"])
-def test_a_port_that_is_no_whole_number_is_refused(text: str) -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_PORT.* a whole number, 1 to 65,535"):
-        Settings.from_env({"MINISERVE_PORT": text})
+@pytest.mark.parametrize(
+    ("name", "texts", "wanted"),
+    [
+        ("PORT", [" ", "abc", "1.5", "0x10", "1e3", "\u0000"], "a whole number, 1 to 65,535"),
+        ("LOG_FORMAT", ["xml"], "console, json"),
+        ("API_PROCESSES", ["0", "65", "-1", "1.5", "many", "\u0662"], "auto, or 1 to 64"),
+        ("REDIS_URL", ["localhost:6379", "http://localhost", "sentinel://a/mymaster"], "must begin with redis://"),
+        ("REDIS_URL", ["redis://127.0.0.1:99999/0", "redis://127.0.0.1:0/0", "redis://host:port/0"], "HOST:PORT"),
+        ("REDIS_URL", ["redis://[::1/0", "redis+sentinel://a,,b/m", "redis+sentinel://a:0,b/m"], "HOST:PORT"),
+        ("REDIS_URL", ["redis+sentinel://a:x,b/mymaster", "redis://a,b/0"], "HOST:PORT"),
+        ("REDIS_URL", ["redis:///0", "redis://:6379/0", "redis+sentinel:///mymaster"], "names no host"),
+        ("REDIS_URL", ["redis://host/zero", "redis://h?db=x"], "number of a database"),
+        ("REDIS_URL", ["unix://", "unix://tmp/a.sock"], "path of a socket"),
+        ("REDIS_URL", ["redis+sentinel://a:1,b:2", "redis+sentinel://a/", "redis+sentinel://a/m/0x"], "mymaster/0"),
+        ("REDIS_URL", ["redis://a:1/0,redis://b:1/0"], "balancer that hashes the client: docs/proxies.md"),
+        ("REDIS_URL", ["unix:///tmp/s, redis+sentinel://a:1,b:2/main"], "it must name one Redis"),
+        ("REDIS_URL", ["redis://h/0?ssl_ca_certs=/ca.pem"], "an option of rediss://"),
+        ("REDIS_URL", ["redis://h/0?sentinel_password=x"], "takes no option sentinel_password"),
+        ("REDIS_URL", ["redis://h/0?socket_timeout=60"], "takes no option socket_timeout, only db"),
+        ("REDIS_URL", ["rediss://h/0?ssl_cert_reqs=maybe"], "none, optional, required"),
+        ("TRUSTED_PROXIES", ["proxy.example", "10.0.0.0/33", "10.0.0.7 10.0.0.8"], "addresses and networks"),
+    ],
+)
+def test_a_text_that_is_not_sound_is_refused_with_variable_value_and_what_it_takes(
+    name: str, texts: list[str], wanted: str
+) -> None:
+    for text in texts:
+        with pytest.raises(SettingsError) as caught:
+            Settings.from_env({f"MINISERVE_{name}": text})
+        assert str(caught.value).startswith(f"MINISERVE_{name} is {text!r}; ")
+        assert wanted in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
@@ -53,51 +73,54 @@ def test_not_every_float_is_a_number_in_range(text: str) -> None:
         Settings.from_env({"MINISERVE_GRACE_S": text})
 
 
-def test_a_word_that_is_no_choice_names_the_choices() -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_LOG_FORMAT.*console, json"):
-        Settings.from_env({"MINISERVE_LOG_FORMAT": "xml"})
-
-
 @pytest.mark.parametrize("text", ["auto", "1", "64"])
 def test_a_word_or_a_number_may_be_allowed(text: str) -> None:
     assert Settings.from_env({"MINISERVE_API_PROCESSES": text}).api_processes == text
 
 
-@pytest.mark.parametrize("text", ["0", "65", "-1", "1.5", "many", "\u0662"])
-def test_neither_the_word_nor_a_number_in_range_names_both(text: str) -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_API_PROCESSES.*auto, or 1 to 64"):
-        Settings.from_env({"MINISERVE_API_PROCESSES": text})
-
-
-@pytest.mark.parametrize(
-    ("url", "fault"),
-    [
-        ("localhost:6379", "must begin with redis://"),
-        ("http://localhost", "must begin with redis://"),
-        ("redis://127.0.0.1:99999/0", "HOST:PORT"),
-        ("redis://127.0.0.1:0/0", "HOST:PORT"),
-        ("redis://host:port/0", "HOST:PORT"),
-        ("redis://[::1/0", "HOST:PORT"),
-        ("redis:///0", "names no host"),
-        ("redis://host/zero", "number of a database"),
-        ("unix://", "path of a socket"),
-        ("unix://tmp/a.sock", "path of a socket"),
-    ],
-)
-def test_a_redis_url_that_is_none_is_refused_with_its_value_and_fault(url: str, fault: str) -> None:
-    with pytest.raises(SettingsError) as caught:
-        Settings.from_env({"MINISERVE_REDIS_URL": url})
-
-    assert str(caught.value).startswith(f"MINISERVE_REDIS_URL is {url!r}; ")
-    assert fault in str(caught.value)
-
-
 @pytest.mark.parametrize(
     "url",
-    ["redis://h", "redis://h:1", "redis://:pw@h:6379/15", "rediss://[::1]:6379/0", "unix:///run/redis.sock?db=1"],
-)
+    [
+        "redis://h", "redis://h:1", "redis://:pw@h:6379/15", "rediss://[::1]:6379/0", "unix:///run/redis.sock?db=1",
+        "rediss://api:pw@h/0?ssl_ca_certs=/etc/ca.pem&ssl_cert_reqs=required",
+        "redis+sentinel://a/mymaster", "redis+sentinel://a:26379,b,[::1]:7/mymaster/0",
+        "redis+sentinel://api:p%40ss@a:1,b:2/service/15?sentinel_password=x",
+        "rediss+sentinel://a,b/mymaster/0?ssl_ca_certs=/etc/ca.pem",
+    ],
+)  # fmt: skip
 def test_a_sound_redis_url_is_taken_as_it_is(url: str) -> None:
     assert Settings(redis_url=url).redis_url == url
+
+
+def test_a_sentinel_url_is_taken_apart_into_sentinels_and_the_rest_and_shows_no_password() -> None:
+    url = "rediss+sentinel://api:hunter2@a:1,[::1],c:3/main/2?ssl_ca_certs=/a%20b&sentinel_username=s"
+
+    known = SentinelUrl.parse(url + "&sentinel_password=hunter3")
+
+    assert known.sentinels == (("a", 1), ("::1", 26379), ("c", 3))
+    assert known.service == "main"
+    assert known.redis_url == "rediss://api:hunter2@a:1/2?ssl_ca_certs=%2Fa+b"
+    assert (known.sentinel_username, known.sentinel_password) == ("s", "hunter3")
+    assert "hunter" not in repr(known)
+
+
+@pytest.mark.parametrize("url", ["redis://h/0", "redis+sentinel://a", ""])
+def test_what_names_no_sentinels_is_not_taken_apart(url: str) -> None:
+    with pytest.raises(ValueError, match="sentinels|mymaster"):
+        SentinelUrl.parse(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis+sentinel://api:pw@a:1,b:2/main/0", "redis+sentinel://api:***@a:1,b:2/main/0"),
+        ("redis+sentinel://a:1,b:2/main/0?sentinel_password=pw&db=1",
+         "redis+sentinel://a:1,b:2/main/0?sentinel_password=***&db=1"),
+        ("rediss://:pw@h/0?ssl_password=x", "rediss://:***@h/0?ssl_password=***"),
+    ],
+)  # fmt: skip
+def test_a_url_is_shown_without_any_of_its_passwords(url: str, shown: str) -> None:
+    assert hide_password(url) == shown
 
 
 def test_a_child_that_gets_the_environment_of_settings_sees_the_same_settings() -> None:

@@ -14,14 +14,15 @@ from safetensors.numpy import save_file
 from tests.unit.small_model import CONFIG, random_tensors
 from worker.model.weights import DEFAULT_PATH, ModelConfig, WeightsError, digest, fingerprint, load_weights
 
+OTHER_CONFIG, LARGE = replace(CONFIG, eos_bias=3.0), replace(CONFIG, vocab_size=4097)
 
-def write(path: Path, config: ModelConfig = CONFIG, **changes: str) -> Path:
-    metadata = {
-        "config": json.dumps(asdict(config)),
-        "tokenizer": "abc",
-        "fingerprint": fingerprint(CONFIG, "abc"),
-    } | changes
-    save_file(random_tensors(), path, metadata=metadata)
+
+def about(config: ModelConfig = CONFIG, made_for: ModelConfig = CONFIG) -> dict[str, str]:
+    return {"config": json.dumps(asdict(config)), "tokenizer": "abc", "fingerprint": fingerprint(made_for, "abc")}
+
+
+def write(path: Path, metadata: dict[str, str] | None = None, **tensors: np.ndarray) -> Path:
+    save_file(random_tensors() | tensors, path, metadata=about() if metadata is None else metadata)
     return path
 
 
@@ -31,32 +32,23 @@ def test_weights_that_match_their_tokenizer_load(tmp_path: Path):
     assert weights.config == CONFIG
 
 
-def test_weights_of_another_tokenizer_are_refused_naming_both(tmp_path: Path):
-    with pytest.raises(WeightsError, match=r"trained with tokenizer abc, this installation has xyz"):
-        load_weights(write(tmp_path / "w.safetensors"), tokenizer_fingerprint="xyz")
+@pytest.mark.parametrize(
+    ("metadata", "tensors", "tokenizer", "told"),
+    [
+        (about(), {}, "xyz", "trained with tokenizer abc, this installation has xyz"),
+        (about(OTHER_CONFIG), {}, "abc", "fingerprint .*export it again"),
+        (about(LARGE, LARGE), {}, "abc", "4,097 tokens.*4,096"),
+        ({}, {}, "abc", "export it again"),
+        (about(), {"layers.1.wo": np.zeros((3, 3), np.float32)}, "abc", r"layers\.1\.wo has shape \(3, 3\)"),
+    ],
+)
+def test_weights_that_do_not_fit_are_refused_with_what_does_not(
+    tmp_path: Path, metadata: dict[str, str], tensors: dict[str, np.ndarray], tokenizer: str, told: str
+):
+    path = write(tmp_path / "w.safetensors", metadata, **tensors)
 
-
-def test_weights_whose_config_was_changed_are_refused(tmp_path: Path):
-    path = write(tmp_path / "w.safetensors", config=replace(CONFIG, eos_bias=3.0))
-
-    with pytest.raises(WeightsError, match="fingerprint"):
-        load_weights(path)
-
-
-def test_a_vocabulary_with_more_tokens_than_an_output_id_can_name_is_refused(tmp_path: Path):
-    config = replace(CONFIG, vocab_size=4097)
-    path = write(tmp_path / "w.safetensors", config=config, fingerprint=fingerprint(config, "abc"))
-
-    with pytest.raises(WeightsError, match=r"4,097 tokens.*4,096"):
-        load_weights(path)
-
-
-def test_weights_without_our_metadata_are_refused(tmp_path: Path):
-    path = tmp_path / "w.safetensors"
-    save_file(random_tensors(), path)
-
-    with pytest.raises(WeightsError, match="export it again"):
-        load_weights(path)
+    with pytest.raises(WeightsError, match=told):
+        load_weights(path, tokenizer)
 
 
 @pytest.mark.parametrize("content", [b"", b"not safetensors at all"])
@@ -98,16 +90,3 @@ def test_nothing_that_serves_can_unpickle():
     found = [path for path in sources if loaders.search(text := path.read_text(encoding="utf-8")) or loads.search(text)]
 
     assert found == []
-
-
-def test_a_tensor_of_another_shape_is_named(tmp_path: Path):
-    tensors = random_tensors() | {"layers.1.wo": np.zeros((3, 3), dtype=np.float32)}
-    metadata = {
-        "config": json.dumps(asdict(CONFIG)),
-        "tokenizer": "abc",
-        "fingerprint": fingerprint(CONFIG, "abc"),
-    }
-    save_file(tensors, tmp_path / "w.safetensors", metadata=metadata)
-
-    with pytest.raises(WeightsError, match=r"layers\.1\.wo has shape \(3, 3\)"):
-        load_weights(tmp_path / "w.safetensors")

@@ -1,46 +1,93 @@
-"""Messages survive the wire: every field, both directions, and nothing else is accepted."""
+"""What crosses the queue is read back as it was, and nothing else is accepted."""
 
 from __future__ import annotations
 
-import json
+import re
+import zlib
+from dataclasses import replace
+from importlib import resources
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
 
-from scheduler.messages import (
-    Completion,
-    CorrectionRequest,
-    FinishReason,
-    Progress,
-    Timings,
-    WireError,
-)
+from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, Timings, WireError
+from worker.queue import formats
+from worker.queue.admission import retry_after_s
+from worker.queue.connection import SCRIPTS, script_sources
+from worker.queue.protocol import FUNCTION_NAME, MAX_DATA_BYTES
 
 REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd")
-PROGRESS = Progress("id1", (5, 1))
-COMPLETION = Completion("id1", FinishReason.LENGTH, (5, 1), Timings(0.1, 0.2, 0.3), "broken")
+COMPLETION = Completion("id1", FinishReason.ERROR, (5, 1), Timings(0.5, 0.25, 0.125), error="<no>")
 
 
-@pytest.mark.parametrize("message", [REQUEST, COMPLETION, Completion("id1", FinishReason.STOP), PROGRESS])
-def test_a_message_comes_back_equal_after_json(message: CorrectionRequest | Completion | Progress) -> None:
-    assert type(message).from_wire(json.loads(json.dumps(message.to_wire()))) == message
+def test_a_request_is_read_back_plain_and_compressed() -> None:
+    encoded = formats.encode_request(REQUEST)
+
+    assert formats.decode_request(encoded, "id1") == REQUEST
+    assert formats.decode_request(zlib.compress(encoded), "id1") == REQUEST
 
 
 @pytest.mark.parametrize(
-    "change",
+    "news",
+    [COMPLETION, replace(COMPLETION, finish_reason=FinishReason.LENGTH, error=None), Progress("id1", (5, 1))],
+)
+def test_an_answer_and_the_progress_to_it_are_read_back(news: Completion | Progress) -> None:
+    encode = formats.encode_progress if isinstance(news, Progress) else formats.encode_completion
+
+    assert formats.decode_news(encode(news)) == news
+
+
+def data_of(wire: Any, function: str = FUNCTION_NAME) -> bytes:
+    return to_json([function, None, [wire], {}])
+
+
+@pytest.mark.parametrize(
+    "raw",
     [
-        {"version": 4}, {"version": 2}, {"version": None}, {"version": "3"},
-        {"prompt": "x"}, {"prompt": [70]}, {"words": None}, {"prompt": "QUI!"}, {"prompt": "QUJD"},
+        *(
+            data_of(REQUEST.to_wire() | change)
+            for change in (
+                {"version": 4}, {"version": 2}, {"version": None}, {"version": "3"}, {"request_id": "id2"},
+                {"prompt": "x"}, {"prompt": [70]}, {"words": None}, {"prompt": "QUI!"}, {"prompt": "QUJD"},
+            )
+        ),
+        *map(data_of, ([], None, "text", {})),
+        data_of(REQUEST.to_wire(), "os.system"), b"", b"[]", b"[1", b"no zlib", b"[" + b" " * MAX_DATA_BYTES,
+        zlib.compress(b" " * 2 * MAX_DATA_BYTES),
     ],
 )  # fmt: skip
-def test_a_wire_form_that_is_not_ours_is_refused(change: dict[str, Any]) -> None:
+def test_a_job_that_is_not_ours_is_refused(raw: bytes) -> None:
     with pytest.raises(WireError):
-        CorrectionRequest.from_wire(REQUEST.to_wire() | change)
+        formats.decode_request(raw, "id1")
 
 
-@pytest.mark.parametrize("wire", [[], None, "text", {}])
-def test_what_is_no_message_at_all_is_refused(wire: Any) -> None:
+@pytest.mark.parametrize("payload", [b"", b"!", b"bm8=", b"e30=", b"MQ==", b"W10=", b"eyJmaW5pc2hfcmVhc29uIjoxfQ=="])
+def test_a_payload_that_is_no_answer_is_a_wire_error(payload: bytes) -> None:
     with pytest.raises(WireError):
-        Completion.from_wire(wire)
-    with pytest.raises(WireError):
-        Progress.from_wire(wire)
+        formats.decode_news(payload)
+
+
+@pytest.mark.parametrize(
+    ("backlog_tokens", "tokens_per_s", "earliest_s", "latest_s"),
+    [(1000, 0, 2, 3), (10, 1000, 1, 2), (4500, 1000, 5, 7), (10**9, 1, 60, 75)],
+)
+def test_a_refused_client_is_told_the_time_of_the_backlog_and_up_to_a_quarter_more(
+    backlog_tokens: int, tokens_per_s: float, earliest_s: int, latest_s: int
+) -> None:
+    told = {retry_after_s(backlog_tokens, tokens_per_s) for _ in range(2000)}
+
+    assert (min(told), max(told)) == (earliest_s, latest_s)
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
+    parts = {part for each in SCRIPTS.values() for part in re.findall(r"\w+", each)}
+    texts = {part: (resources.files("worker.queue") / "lua" / f"{part}.lua").read_text() for part in parts}
+    of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
+
+    called = set(re.findall(r"\b(\w+)\(", re.sub(r"--.*", "", script_sources()[name])))
+
+    own = re.findall(r"\w+", SCRIPTS[name])
+    missing = {part for part in parts if part not in own and called.intersection(of_part[part])}
+    assert missing == set()
