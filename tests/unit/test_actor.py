@@ -89,59 +89,33 @@ def running(worker: Actor) -> Iterator[None]:
         assert not thread.is_alive()
 
 
-def test_every_request_is_answered_by_the_loop(mailbox: Mailbox):
-
-    with running(actor(engine(), mailbox, grace_s=1.0)):
-        tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
-        answered = [mailbox.wait(ticket).request_id for ticket in tickets]
-
-    assert answered == [f"r{i}" for i in range(20)]
-
-
-def test_a_stopped_worker_finishes_what_it_holds_before_it_leaves(mailbox: Mailbox):
-    tickets = [mailbox.submit(request(f"r{i}")) for i in range(5)]
-    worker = actor(engine(), mailbox, grace_s=600.0)
-
+@pytest.mark.parametrize("grace_s", [600.0, 0.0])
+def test_a_stopped_worker_finishes_what_it_holds_or_hands_it_back(mailbox: Mailbox, grace_s: float):
+    tickets = [mailbox.submit(request(f"r{i}", max_output=32)) for i in range(5)]
+    worker = actor(engine(), mailbox, grace_s)
     worker.open()
     worker.iterate(FreeCapacity(2048))
+
     worker.stop()
     worker.run()
 
-    assert [mailbox.wait(ticket).request_id for ticket in tickets] == [f"r{i}" for i in range(5)]
-
-
-def test_a_stopped_worker_without_grace_hands_back_what_it_holds(mailbox: Mailbox):
-    ticket = mailbox.submit(request("r", max_output=32))
-    hurried = actor(engine(), mailbox, grace_s=0.0)
-    hurried.open()
-    hurried.iterate(FreeCapacity(2048))
-    hurried.stop()
-    hurried.run()
-
+    assert mailbox.status().reserved_requests == (0 if grace_s else 5)
     with running(actor(engine(), mailbox, grace_s=1.0)):
-        assert mailbox.wait(ticket).request_id == "r"
+        assert [mailbox.wait(ticket).request_id for ticket in tickets] == [f"r{i}" for i in range(5)]
 
 
-def test_a_request_the_model_cannot_run_fails_alone(mailbox: Mailbox):
-    bad = CorrectionRequest("bad", (9999,), (0,), 4, "test-tokenizer")
-
-    with running(actor(engine(), mailbox, grace_s=1.0)):
-        failing, fine = mailbox.submit(bad), mailbox.submit(request("fine"))
-
-        assert mailbox.wait(fine).request_id == "fine"
-        with pytest.raises(RequestFailed):
-            mailbox.wait(failing)
-
-
-def test_a_request_that_cannot_be_computed_fails_after_three_attempts_and_its_neighbours_are_answered(mailbox: Mailbox):
+def test_a_request_that_cannot_be_computed_fails_and_its_neighbours_are_answered(mailbox: Mailbox):
+    """One is refused by the engine, one has three attempts."""
     subject = engine()
     subject.policy.plan = failing_for("poison", subject.policy.plan)
-    names = ("before", "poison", "behind")
-    before, poison, behind = [mailbox.submit(request(name)) for name in names]
+    refused = mailbox.submit(CorrectionRequest("refused", (9999,), (0,), 4, "test-tokenizer"))
+    before, poison, behind = [mailbox.submit(request(name)) for name in ("before", "poison", "behind")]
 
     with running(actor(subject, mailbox, grace_s=1.0)):
         with pytest.raises(RequestFailed, match="after 3 attempts"):
             mailbox.wait(poison)
+        with pytest.raises(RequestFailed, match="outside 0"):
+            mailbox.wait(refused)
         answered = [mailbox.wait(ticket).request_id for ticket in (before, behind)]
 
     assert answered == ["before", "behind"]
@@ -174,14 +148,14 @@ def test_room_that_was_planned_but_never_given_is_not_freed_twice():
     assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048
 
 
-def test_requests_that_come_together_are_decoded_together(mailbox: Mailbox):
+def test_requests_that_come_together_are_all_answered_and_decoded_together(mailbox: Mailbox):
     subject = engine()
-    tickets = [mailbox.submit(request(f"r{i}")) for i in range(8)]
+    tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
 
     with running(actor(subject, mailbox, grace_s=1.0)):
-        for ticket in tickets:
-            mailbox.wait(ticket)
+        answered = [mailbox.wait(ticket).request_id for ticket in tickets]
 
+    assert answered == [f"r{i}" for i in range(20)]
     assert subject.observations.summary()["mean_decode_batch"] > 1
 
 
@@ -212,15 +186,6 @@ def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox):
 def static_engine(max_batch: int, max_wait_s: float) -> Engine:
     policy = StaticBatching(BatchLimits(2048, 64, 512), max_batch, max_wait_s)
     return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
-
-
-def test_a_static_batch_starts_when_it_is_full_without_waiting_for_its_time(mailbox: Mailbox) -> None:
-    subject = static_engine(max_batch=3, max_wait_s=60.0)
-
-    with running(actor(subject, mailbox, grace_s=1.0)):
-        mailbox.wait_all(mailbox.submit_all([request(f"r{i}") for i in range(3)]))
-
-    assert subject.observations.counters.prefill_iterations == 1
 
 
 def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over(mailbox: Mailbox) -> None:

@@ -90,40 +90,14 @@ def test_cached_decode_equals_a_full_recompute_to_1e_5():
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
 
 
-def test_a_batch_equals_its_members_run_alone():
-    items = [request(f"r{i}", num_prompt=3 + i, max_output=1 + i % 7) for i in range(40)]
+def test_a_batch_whose_members_join_and_leave_equals_its_members_run_alone():
+    items = [request(f"r{i}", num_prompt=3 + i, max_output=1 + (5 * i) % 11) for i in range(40)]
+    crowded = engine(max_slots=5, max_iteration_tokens=160)
 
-    together = run(engine(), items)
-    alone = {item.request_id: run(engine(), [item])[item.request_id] for item in items}
+    together = run(crowded, items)
 
-    assert together == alone
-
-
-def test_logits_of_a_batch_equal_those_of_its_members_to_1e_5():
-    items = [request(f"r{i}", num_prompt=5 + 3 * i, max_output=1) for i in range(9)]
-    together = Recorder()
-    run(engine(together), items)
-
-    for i, item in enumerate(items):
-        alone = Recorder()
-        run(engine(alone), [item])
-        assert np.abs(together.passes[0][i] - alone.passes[0][0]).max() <= 1e-5 * np.abs(alone.passes[0]).max()
-
-
-def test_sequences_that_join_and_leave_do_not_change_each_other():
-    items = [request(f"r{i}", num_prompt=4 + i % 9, max_output=1 + (5 * i) % 11) for i in range(60)]
-
-    crowded = run(engine(max_slots=5, max_iteration_tokens=160), items)
-
-    assert crowded == run(engine(), items)
-
-
-def test_every_cache_row_is_free_again_when_all_have_finished():
-    subject = engine()
-
-    run(subject, [request(f"r{i}", 6, 5) for i in range(30)])
-
-    assert subject.model.arena.num_free == 2048
+    assert together == {item.request_id: run(engine(), [item])[item.request_id] for item in items}
+    assert crowded.model.arena.num_free == 2048
 
 
 def test_a_cancelled_sequence_leaves_its_neighbours_unharmed_and_frees_its_rows():
