@@ -72,8 +72,8 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> N
     digest, layers = weights_digest(random_weights()), second.model.arena.layers
     whole_one = unpack(raw, digest, (len(layers), 10, layers.shape[2]))
     handoff = {
-        "empty": b"", "cut": raw[:-4], "torn": raw[:100] + bytes([raw[100] ^ 1]) + raw[101:], "no sums": b"ABCD" + raw[4:],
-        "forged": pack(replace(whole_one, first_id=4000), digest), "other weights": raw,
+        "empty": b"", "cut": raw[:-4], "torn": raw[:100] + bytes([raw[100] ^ 1]) + raw[101:],
+        "no sums": b"ABCD" + raw[4:], "forged": pack(replace(whole_one, first_id=4000), digest), "other weights": raw,
     }  # fmt: skip
 
     second.accept(HandedDelivery(one, 1, 0.0, handoff=handoff[lost]))

@@ -63,7 +63,7 @@ def test_a_text_that_is_not_sound_is_refused_with_variable_value_and_what_it_tak
     for text in texts:
         with pytest.raises(SettingsError) as caught:
             Settings.from_env({f"MINISERVE_{name}": text})
-        assert str(caught.value).startswith(f"MINISERVE_{name} is {text!r}; ")
+        assert str(caught.value).startswith(f"MINISERVE_{name} is {hide_password(text)!r}; ")
         assert wanted in str(caught.value)
 
 
