@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+from bisect import bisect_left
 from dataclasses import replace
 
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
-from scheduler.observations import TIME_BUCKETS_S, Histogram
+from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
 from tests.observed_policy import ObservedPolicy
 from tests.unit.small_model import random_weights
 from worker.engine import Engine
@@ -165,3 +166,15 @@ def test_totals_hold_every_histogram_and_every_sum_and_are_numbers() -> None:
     assert totals["request_prefill_time:12"] == 1
     assert TIME_BUCKETS_S[12] == 0.1
     assert all(type(value) in (int, float) for value in totals.values())
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_the_size_of_a_batch_reads_right_from_its_histogram(share: float) -> None:
+    def read(size: int) -> float:
+        """As Prometheus: the values of a bucket count as spread over it."""
+        at = bisect_left(SIZE_BUCKETS, size)
+        low = SIZE_BUCKETS[at - 1] if at else 0.0
+        return low + share * (SIZE_BUCKETS[at] - low)
+
+    assert read(1) == pytest.approx(1, rel=0.25)
+    assert share > 0.5 or all(read(size) == pytest.approx(size, rel=0.25) for size in range(1, 513))
