@@ -70,7 +70,7 @@ def test_those_refused_are_not_attached_to_what_runs_already(house: RedisHouse) 
         ("failed", RequestFailed, "the arena is on fire"),
         ("late", DeadlineExceeded, "No answer within 0.3 s; the request was cancelled"),
         ("left", Cancelled, "client left"),
-        ("called off", Cancelled, ""),
+        ("called off", Cancelled, "cancelled"),
     ],
 )
 def test_what_ends_one_without_an_answer_ends_all_and_cancels_what_is_left(
