@@ -1,4 +1,4 @@
-"""`peers`: other servers around the same corrector, all up at once, loaded in turn by one client; then each is killed.
+"""`peers`: other servers around the same corrector, all up at once, loaded in turn by one client.
 
 Mosec and LitServe live in an environment of their own, .venv-peers beside the sources, which the first run makes.
 """
@@ -6,9 +6,6 @@ Mosec and LitServe live in an environment of their own, .venv-peers beside the s
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,18 +15,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import click
-import psutil
 
 from ops.bench.experiment import Plan, Row, as_columns, medians, medians_table, rounds
-from ops.bench.system import cpu_us, own_cpu_us, role, tree
+from ops.bench.system import cpu_us
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client, fetch
 from ops.load.generator import Generator
-from ops.load.measurements import Measurements
 from ops.run import processes
 from ops.run.embedded_redis import free_port
-from ops.tables import table
 from worker.model.blas import THREAD_VARIABLES
 
 CSV = "peers.csv"
@@ -38,7 +32,6 @@ CLIENTS = (64, 1)
 _WARM_UP_S = 2.0
 _SLICE_S = 4.0
 _PAUSE_S = 0.5  # between slices, so that what is left of one is not counted in the next
-_KILL_AT_S, _END_S = 3.0, 12.0
 _PEERS = (("mosec", 1, "/inference"), ("mosec", 2, "/inference"), ("litserve", 1, "/predict"))
 _ROOT = Path(__file__).parents[2]
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "cpu_us", "not_ok")
@@ -83,22 +76,14 @@ class Running:
 
 
 def measure(plan: Plan) -> Iterator[Row]:
-    """In each round a slice of every server, with 64 clients and with one; then each server is killed in two ways."""
+    """In each round a slice of every server, with 64 clients and with one."""
     sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)
     servers = [Server("miniserve", [*processes.miniserve_command("up"), "--port"]), *_peers()]
-    columns: Row = {}
     with ExitStack() as stack:
         running = [stack.enter_context(_warm(server, sentences)) for server in servers]
         for clients in CLIENTS:
             for run, one in rounds(running, plan.num_runs, f"peers, {clients} clients"):
-                row = {"run": run, "killed": "", "failed": 0, "refused": 0, "serves_again": ""}
-                row |= _slice(one, sentences, clients, _SLICE_S * plan.scale)
-                columns = dict.fromkeys(row, 0)
-                yield row
-    for server in servers:
-        for victim in _VICTIMS:
-            with _warm(server, sentences) as one:
-                yield columns | _killed(one, victim, sentences)
+                yield {"run": run, **_slice(one, sentences, clients, _SLICE_S * plan.scale)}
 
 
 def _peers() -> list[Server]:
@@ -138,63 +123,14 @@ def _slice(one: Running, sentences: Sequence[str], clients: int, seconds: float)
     return {"server": one.label, "clients": clients, "cpu_us": spent_us, **as_columns(measured)}
 
 
-def _killed(one: Running, victim: str, sentences: Sequence[str]) -> Row:
-    """What becomes of requests when a process gets SIGKILL while they are on their way."""
-    pids = [_VICTIMS[victim](one)]
-
-    def look(measured: Measurements) -> None:
-        if measured.elapsed_s > _KILL_AT_S and pids:
-            os.kill(pids.pop(), signal.SIGKILL)
-
-    measured = one.load(sentences, CLIENTS[0], _END_S).run(look)
-    refused = measured.failures["connection refused"]
-    failed = measured.num_over - measured.statuses[200] - refused
-    again = "yes" if one.answers() else "no"
-    about = {"server": one.label, "killed": victim, "failed": failed, "refused": refused, "serves_again": again}
-    return {**about, **as_columns(measured)}
-
-
-def _worker(one: Running) -> int:
-    """The process that computes: ours by its name, another's by the CPU time that it has used."""
-    found = tree(one.pid)
-    workers = (process for process in found if role(process) == "worker")
-    return next(workers, max(found, key=own_cpu_us)).pid
-
-
-def holder(pid: int, port: int) -> int:
-    """The process of the tree that accepts connections of clients."""
-    with socket.create_connection(("127.0.0.1", port)):
-        time.sleep(_PAUSE_S)
-        return max(tree(pid), key=lambda one: _num_accepted(one, port)).pid
-
-
-def _num_accepted(process: psutil.Process, port: int) -> int:
-    with suppress(psutil.Error):
-        found = process.net_connections("tcp4")
-        return sum(one.laddr.port == port and one.status == psutil.CONN_ESTABLISHED for one in found)
-    return 0
-
-
-_VICTIMS = {"worker": _worker, "the process with the connections": lambda one: holder(one.pid, one.port)}
-
-
 def summary(rows: list[Row]) -> list[str]:
-    lost = [
-        (row["server"], row["killed"], *(round(count) for count in (row["requests"] - row["not_ok"], row["failed"],
-         row["refused"], row["max_ms"])), row["serves_again"]) for row in rows if row["killed"]
-    ]  # fmt: skip
-    kills = ("server", "killed", ">answered", ">failed", ">refused", ">longest answer, ms", "serves again")
-    return [medians_table(_calm(rows), ("clients", "server"), _COLUMNS), "", table(kills, lost)]
-
-
-def _calm(rows: list[Row]) -> list[Row]:
-    return [row for row in rows if not row["killed"]]
+    return [medians_table(rows, ("clients", "server"), _COLUMNS)]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
     from ops.bench.figures import COLOURS, figure
 
-    path, many = folder / "throughput_by_peer.png", [row for row in _calm(rows) if row["clients"] == CLIENTS[0]]
+    path, many = folder / "throughput_by_peer.png", [row for row in rows if row["clients"] == CLIENTS[0]]
     points = medians(many, "server", ("throughput_per_s", "p95_ms"))
     names = [name.replace(", ", "\n") for name in points]
     colours = [COLOURS["other" if "worker" in name else "continuous"] for name in points]

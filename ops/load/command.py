@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from ops.load import prompts, report
 from ops.load.arrivals import Limits, arrivals_of
-from ops.load.client import Client, reason_of, run
+from ops.load.client import Client, alone, reason_of
 from ops.load.generator import Expected, Generator
 from ops.load.measurements import Measurements, is_clean
 from ops.options import NewFile, RangedType, of_server, option, with_settings
@@ -107,12 +107,7 @@ def loadtest(settings: Settings, **asked: Any) -> None:
 def _check_reachable(client: Client) -> None:
     """A load on nobody would measure nothing, to its end."""
     try:
-        run(_reach(client))
+        alone(client, client.connect())
     except OSError as error:
         problem = f"no connection to {client.url} ({reason_of(error)}): start a server there, or name another --url"
         raise click.ClickException(problem) from None
-
-
-async def _reach(client: Client) -> None:
-    await client.connect()
-    await client.close()
