@@ -28,11 +28,11 @@ LOAD_COLUMNS = (
 # Of the worker, warm-up included. A mode without one does not count, nor does a worker that was killed.
 COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "mean_prompt_tokens")
 _HEADINGS = {
-    "setting": "mode", "server": "server", "mode": "mode", "load": "load", "throughput_per_s": ">corrections/s",
+    "setting": "setting", "server": "server", "mode": "mode", "load": "load", "throughput_per_s": ">corrections/s",
     "times_unbatched": ">x", "p50_ms": ">p50 ms", "p95_ms": ">p95 ms", "p99_ms": ">p99 ms", "not_ok": ">not answered",
     "mean_prefill_batch": ">sequences a batch", "cpu_us": ">CPU us a request",
 }  # fmt: skip
-_WHOLE = ("clients", "slots", "throughput_per_s", "cpu_us", "not_ok")
+_DECIMALS = dict.fromkeys(("clients", "slots", "throughput_per_s", "cpu_us", "not_ok"), 0) | {"times_unbatched": 2}
 _WARM_UP_REQUESTS = 100
 _WARM_UP_CLIENTS = 8
 
@@ -152,5 +152,7 @@ def medians_table(rows: Iterable[Row], by: Sequence[str], columns: Sequence[str]
     return table([_HEADINGS.get(name, f">{name}") for name in (*by, *columns)], [list(row) for row in cells])
 
 
-def _cell(column: str, value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:,.{0 if column in _WHOLE else 1}f}"
+def _cell(column: str, value: float | str) -> str | None:
+    if isinstance(value, str):
+        return value
+    return None if np.isnan(value) else f"{value:,.{_DECIMALS.get(column, 1)}f}"

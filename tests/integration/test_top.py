@@ -46,23 +46,14 @@ def _is_as_before(screen: Terminal) -> bool:
     return screen.settings() == screen.before and LEFT_THE_SCREEN in after and SHOWS_THE_CURSOR in after
 
 
-@pytest.mark.parametrize("key", [b"q", b"Q", b"\x03"])
-def test_a_key_ends_it_and_the_terminal_is_as_before(serve: StartServer, key: bytes) -> None:
+@pytest.mark.parametrize("end", [b"q", b"Q", b"\x03", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_key_or_a_signal_ends_it_and_the_terminal_is_as_before(
+    serve: StartServer, end: bytes | signal.Signals
+) -> None:
     with top_in_a_terminal(serve(answer).url) as screen:
         screen.wait(lambda: screen.shows("workers") and screen.takes_keys_at_once())
 
-        screen.press(key)
-
-        assert screen.wait_for_exit() == 0
-        assert _is_as_before(screen)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_ends_it_and_the_terminal_is_as_before(serve: StartServer, number: int) -> None:
-    with top_in_a_terminal(serve(answer).url) as screen:
-        screen.wait(lambda: screen.shows("workers") and screen.takes_keys_at_once())
-
-        os.kill(screen.pid, number)
+        screen.press(end) if isinstance(end, bytes) else os.kill(screen.pid, end)
 
         assert screen.wait_for_exit() == 0
         assert _is_as_before(screen)
