@@ -86,8 +86,8 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     _check_reachable(client)
     expected = expected_answers(settings, sentences) if asked["expect"] else None
     arrivals = arrivals_of(clients, asked["rate"], asked["seed"])
-    unit = "s" if limits.total is None else "req"
-    with tqdm(total=limits.total or limits.duration_s, unit=unit, leave=False, disable=None) as bar:
+    unit, shown = "s" if limits.total is None else "requests", "{l_bar}{bar}| {n:.0f} of {total:.0f} {unit}{postfix}"
+    with tqdm(total=limits.total or limits.duration_s, unit=unit, bar_format=shown, leave=False, disable=None) as bar:
 
         def show(so_far: Measurements) -> None:
             bar.n = round(so_far.elapsed_s if limits.total is None else so_far.num_over)
