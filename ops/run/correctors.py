@@ -5,7 +5,6 @@ Called in gunicorn's worker process, so everything is imported there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from scheduler.settings import Settings
@@ -16,18 +15,11 @@ if TYPE_CHECKING:
 
 def make_corrector(settings: Settings) -> Corrector:
     """The corrector of the mode. Raises WeightsError where a model of this process does not fit the tokenizer."""
+    from api.server.application import queue_corrector
     from ops.run.faults import broken, fault_of
 
     settings = broken(settings)
-    return fault_of(settings).corrector(_maker_of(settings)(settings))
-
-
-def _maker_of(settings: Settings) -> Callable[[Settings], Corrector]:
-    if not settings.uses_queue:
-        return _local_corrector
-    from api.server.application import queue_corrector
-
-    return queue_corrector
+    return fault_of(settings).corrector((queue_corrector if settings.uses_queue else _local_corrector)(settings))
 
 
 def _local_corrector(settings: Settings) -> Corrector:
