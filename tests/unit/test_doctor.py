@@ -67,10 +67,6 @@ def test_the_event_loop_that_serves_is_named(missing: str, monkeypatch: pytest.M
     assert ("pip install uvloop" in found.found) == bool(missing)
 
 
-def test_memory_is_shown_in_the_unit_of_its_setting() -> None:
-    assert doctor._memory({"used_memory": 3 << 20, "maxmemory": 2048 << 20}).found == "3 of 2,048 MiB used"
-
-
 def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """Exit status, and the findings by name. The ports are free ones unless told."""
     ports = {

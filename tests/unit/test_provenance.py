@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ops.provenance import cpu_name, file_digest, git_commit
+from ops.provenance import file_digest, git_commit
 
 
 def test_a_digest_is_the_start_of_the_sha_256(tmp_path: Path) -> None:
@@ -47,7 +47,3 @@ def test_the_commit_of_a_users_repository_around_the_environment_is_not_ours(rep
 
 def test_a_folder_without_a_repository_has_no_commit(tmp_path: Path) -> None:
     assert git_commit(tmp_path) == "unknown"
-
-
-def test_the_processor_has_a_name() -> None:
-    assert cpu_name()
