@@ -21,7 +21,7 @@ def dashboard_of(redis_url: str, *options: str, env: Mapping[str, str] | None = 
     port = free_port()
     command = processes.miniserve_command("dashboard", "--dashboard-port", str(port), *(options or OPEN))
     env = {**os.environ, "MINISERVE_REDIS_URL": redis_url, **(env or {})}
-    process = processes.spawn(command, env, output=subprocess.DEVNULL, errors=subprocess.DEVNULL)
+    process = processes.spawn(command, env, subprocess.DEVNULL)
     try:
         url = f"http://127.0.0.1:{port}"
         eventually(lambda: _answers(url), within_s=20, every_s=0.05)

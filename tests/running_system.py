@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +21,7 @@ import psutil
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from ops.run.supervisor import Member, log_file
 from tests.pace import patient
 
 START_S = 40.0
@@ -122,13 +122,12 @@ class Server:
     def __init__(self, *command: str, env: Mapping[str, str] | None = None, max_files: int | None = None) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         limit = ["sh", "-c", f'ulimit -n {max_files} && exec "$@"', "sh"] if max_files is not None else []
-        self.process = subprocess.Popen(
-            [*limit, *processes.miniserve_command(*command, "--port", str(self.port))],
-            stdout=self._log, stderr=self._log, stdin=subprocess.DEVNULL,
-            env={**os.environ, "MINISERVE_REQUEST_TIMEOUT_S": str(patient(30)), **(env or {})},
-        )  # fmt: skip
+        command = (*limit, *processes.miniserve_command(*command, "--port", str(self.port)))
+        env = {**os.environ, "MINISERVE_REQUEST_TIMEOUT_S": str(patient(30)), **(env or {})}
+        self._member = Member("it", command, env, log_file(), patient(30))
+        self._member.start()
+        self.process, self.output = self._member.process, self._member.said
 
     def __enter__(self) -> Self:
         try:
@@ -139,16 +138,11 @@ class Server:
         return self
 
     def __exit__(self, *_: object) -> None:
-        processes.stop(self.process, patient(30))
-        self._log.close()
+        self._member.stop()
 
     def _is_up(self) -> bool:
         assert self.process.poll() is None, self.output()
         return self.status_of("/healthz") == 200
-
-    def output(self) -> str:
-        """All that it and its children have written so far."""
-        return processes.said(self._log)
 
     def wait_for_line(self, pattern: str, within_s: float) -> re.Match[str]:
         deadline = time.monotonic() + patient(within_s)

@@ -8,7 +8,7 @@ from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ops.drills.inbox import PostReceiver
+from tests.webhook_receiver import PostReceiver
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,50 @@
-"""A server that webhooks are posted to: it answers as it is told, and keeps what it got."""
+"""Servers that are posted to; the one for webhooks answers as it is told, and keeps what it got."""
 
 from __future__ import annotations
 
 import json
 import threading
-from http.server import BaseHTTPRequestHandler
-from typing import Any
+from abc import ABC, abstractmethod
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
 
-from ops.drills.inbox import PostReceiver
+
+class PostReceiver(ABC):
+    """An HTTP server on loopback for what is posted; a context manager."""
+
+    def __init__(self) -> None:
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                self.send_response(receiver.take(self, self.rfile.read(int(self.headers["Content-Length"]))))
+                self.send_header("Location", "/elsewhere")
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @abstractmethod
+    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> int:
+        """Returns the status of the answer."""
 
 
 class WebhookReceiver(PostReceiver):

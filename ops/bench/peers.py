@@ -24,6 +24,7 @@ from ops.load.client import Client, fetch
 from ops.load.generator import Generator
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from ops.run.supervisor import Member, running
 from worker.model.blas import THREAD_VARIABLES
 
 CSV = "peers.csv"
@@ -108,8 +109,9 @@ def _warm(server: Server, sentences: Sequence[str]) -> Iterator[Running]:
     """Raises RuntimeError where it does not start."""
     one = Running(server, free_port(), 0)
     command, env = [*server.command, str(one.port)], processes.environment(server.env)
-    with processes.running(command, env, lambda: None if one.answers() else "no answer") as (process, _):
-        one = Running(server, one.port, process.pid)
+    member = Member(server.label, command, env)
+    with running(member, lambda: None if one.answers() else "no answer"):
+        one = Running(server, one.port, member.process.pid)
         one.load(sentences, 32, _WARM_UP_S).run()
         yield one
 

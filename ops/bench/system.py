@@ -17,6 +17,7 @@ import psutil
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from ops.run.supervisor import Member, running
 from ops.run.up import why_not_ready
 
 ROLES = ("api", "worker", "redis", "other")
@@ -35,15 +36,15 @@ class System:
 def serving(options: Sequence[str]) -> Iterator[System]:
     """Raises RuntimeError, with what it said, where it does not start."""
     port = free_port()
+    url = f"http://127.0.0.1:{port}"
     # The worker logs its totals at level info, which `up` leaves out unless it is asked for.
     logging = ("--log-format", "json", "--log-level", "info")
     command = processes.miniserve_command("up", "--port", str(port), *logging, *options)
-    url = f"http://127.0.0.1:{port}"
-    with processes.running(command, processes.environment({}), lambda: why_not_ready(url)) as (process, log):
-        system = System(url, process.pid)
+    with running(Member("up", command, processes.environment({})), lambda: why_not_ready(url)) as up:
+        system = System(url, up.process.pid)
         yield system
-        processes.stop(process, processes.STOP_PATIENCE_S)
-        for line in processes.said(log).splitlines():
+        up.stop()
+        for line in up.said().splitlines():
             if '"event": "worker stopped"' in line:
                 system.counters = json.loads(line)
 

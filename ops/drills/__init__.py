@@ -2,16 +2,13 @@
 
 | concern | module |
 |---|---|
+| all drills as data: systems, loads, faults, bars | catalogue, with under_attack and faults for the two longest |
+| what a drill is, and how it is held; its figures and what is asked of them | drill, figures |
+| options, the table, the file | command |
 | Redis, replicas and workers that can be killed | system, fleet (a Redis that sentinels watch) |
 | clients that keep at it | traffic |
-| what a drill is, as data or as a function, and what it finds | drill |
-| all of them by name | catalogue |
-| options, the tables, the file | command |
-| the faults that kill, cut and restart | kills |
-| single commands, single requests | every_command with proxy, leaving |
-| rude clients | under_attack with rude_clients, greedy_clients |
-| load, probes, predictions, alerts | overload, probing, alerts, faults with inbox, soak |
-| nothing accepted vanishes | conservation |
+| faults, and what is compared afterwards | kills, every_command with proxy, rude_clients, alerts |
+| what is looked at meanwhile | conservation (nothing accepted vanishes), probing, monitoring, looks |
 | a slow worker, a worker that dies of one sentence | workers |
 
 docs/reliability.md says what is promised, and what was measured.

@@ -1,17 +1,15 @@
-"""The command `miniserve chaos`: which drills, in which form, a table that grows, a file."""
+"""The command `miniserve chaos`: which drills, in which form, a table, a file."""
 
 from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Drill, Result, Stage, hold
@@ -23,9 +21,9 @@ _HOW_TO = """
 miniserve chaos NAME... --quick   runs the short form of these drills, seconds each
 miniserve chaos NAME...           runs them in full, minutes each
 miniserve chaos --all             runs all of them, 80 minutes"""
-_COLUMNS = (
-    "drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">added p99", ">max", "conserved", "passed", "bar",
-)  # fmt: skip
+_COUNTS = ("requests", "lost", "duplicated", "wrong", "refused")
+_COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">added p99 ms", ">max ms", "conserved",
+            "passed", "bar")  # fmt: skip
 
 
 @click.command()
@@ -67,10 +65,14 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     results: list[Result] = []
     about = provenance() | {"form": "quick" if quick else "full", "seed": seed}  # the commit may be another in the end
     try:
-        _hold_all(drills, (quick, seed, stop), results)
+        for drill in drills:
+            results.append(_hold(drill, quick, seed, stop))
+            click.echo(said(results[-1]))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
     finally:
+        if results:
+            click.echo(table(_COLUMNS, map(_cells, results)))
         if file is not None:
             document = {**about, "drills": [result.document() for result in results]}
             file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
@@ -98,47 +100,34 @@ def _list(drills: Sequence[Drill]) -> None:
     click.echo(_HOW_TO, err=True)
 
 
-def _hold_all(drills: Sequence[Drill], form: tuple[bool, int, Stop], results: list[Result]) -> None:
-    is_quick, seed, stop = form
-    how_long = "seconds each" if is_quick else "minutes each, the soak 30; run nothing else, some bars are times"
-    click.echo(f"{', '.join(drill.name for drill in drills)}: {how_long}. Ctrl-C ends them.", err=True)
-    for drill in drills:
-        with _progress(drill.name, stop) as show:
-            results.append(hold(drill, Stage(is_quick, seed, show)))
-        click.echo(rows(results[-1], has_headings=len(results) == 1))
-
-
-@contextmanager
-def _progress(name: str, stop: Stop) -> Iterator[Callable[[float, str], None]]:
-    """A bar on standard error, where a person looks on."""
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(20), TimeElapsedColumn(), TextColumn("{task.fields[words]}")
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(name, total=1.0, words="")
+def _hold(drill: Drill, is_quick: bool, seed: int, stop: Stop) -> Result:
+    """With a line on standard error where a person looks on."""
+    with Console(stderr=True).status(drill.name) as status:
 
         def show(share: float, words: str) -> None:
             stop.check()
-            bar.update(task, completed=min(1.0, share), words=words)
+            status.update(f"{drill.name}: {min(1.0, share):.0%}, {words}")
 
-        yield show
-
-
-def rows(result: Result, has_headings: bool) -> str:
-    """One line, one more for every check that was not met, and what else the drill has to show."""
-    found, tally = result.findings, result.findings.tally
-    cells = [
-        f"{result.drill.name:16}", f"{tally.requests:8,}", f"{tally.lost:5,}", f"{tally.duplicated:5,}",
-        f"{tally.wrong:5,}", f"{tally.refused:7,}", f"{_ms(tally.added_p99_ms):>10}", f"{_ms(tally.max_ms):>10}",
-        f"{result.conservation if result.conservation in ('exact', 'n/a') else 'NO':9}",
-        "yes" if result.has_passed else "NO", result.drill.bar,
-    ]  # fmt: skip
-    headings, row = table(_COLUMNS, [cells]).splitlines()
-    missed = [f"{'':18}{one.what}: {one.value}, asked {one.bar}" for one in found.checks if not one.is_met]
-    return "\n".join([*([headings] if has_headings else []), row, *missed, *filter(None, [found.table])])
+        return hold(drill, Stage(is_quick, seed, show))
 
 
-def _ms(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f} ms"
+def said(result: Result) -> str:
+    """Whether it has passed, every check that was not met, and what else the drill has to show."""
+    lines = [f"{result.drill.name}: {'passed' if result.has_passed else 'FAILED'} in {result.seconds:g} s"]
+    lines += [f"  {one.what}: {one.value}, asked {one.bar}" for one in result.checks if not one.is_met]
+    if shown := result.drill.shown:
+        loads = {name: of for name, of in result.figures.items() if isinstance(of, dict) and shown[-1] in of}
+        rows = [[name, *(of.get(each) for each in shown)] for name, of in loads.items()]
+        lines.append(table(("", *(f">{name.replace('_', ' ')}" for name in shown)), rows))
+    return "\n".join(lines)
+
+
+def _cells(result: Result) -> list[object]:
+    figures, name = result.figures, result.drill.name
+    counts = [figures.get(each) for each in (*_COUNTS, "added_p99_ms", "max_ms")]
+    passed = "yes" if result.has_passed else "NO"
+    conserved = result.conservation if result.conservation in ("exact", "n/a") else "NO"
+    return [name, *counts, conserved, passed, result.drill.bar]
 
 
 def _markdown(document: dict[str, Any]) -> list[str]:

@@ -1,17 +1,22 @@
 """Nothing accepted may vanish: accepted = done + failed + cancelled + expired + removed + waiting + running.
 
-A thread reads both sides of this equation in one MULTI every 50 ms, throughout every drill, and with them how full the
-queue is. Waiting + running is taken twice: the reservations, which the counts go with, and the places of the ids (the
-queue, claims, rq:wip). An id that is in no place, or in two, makes them differ.
+Both sides of this equation are read in one MULTI every 50 ms, throughout every drill, and with them how full the queue
+is. Waiting + running is taken twice: the reservations, which the counts go with, and the places of the ids (the queue,
+claims, rq:wip). An id that is in no place, or in two, makes them differ.
 """
 
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-import redis
+from redis import Redis, RedisError
 
-from worker.queue.redis_py import connect
+from ops.observe.scrape import ScrapeError
 
 EVERY_S = 0.05
 _NUM_PLACED = """
@@ -25,65 +30,69 @@ end
 return placed
 """
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")
-_COUNTS, _RESERVATIONS = "miniserve:counts", "miniserve:reservations"
+T = TypeVar("T")
 
 
-class CountWatch:
-    """Reads the counts, as a context manager, to its end; a Redis that does not answer is not read."""
+class Watch(Generic[T]):
+    """Looks at something again and again, in a thread, until its block ends. What cannot be read is left out."""
 
-    def __init__(self, redis_url: str) -> None:
-        self.num_scrapes = 0
-        self.num_off = 0
-        self.worst = 0
-        self.most_requests = 0
-        self.most_tokens = 0
-        self._has_counts = False
-        self.client = connect(redis_url)
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="conservation", daemon=True)
+    def __init__(self, read: Callable[[], T], every_s: float) -> None:
+        self.looks: list[tuple[float, T]] = []  # seconds since it began, and what there was
+        self._read, self._every_s = read, every_s
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     @property
-    def is_exact(self) -> bool | None:
-        """None where this Redis holds no counts."""
-        return self.num_off == 0 if self._has_counts else None
+    def seen(self) -> list[T]:
+        return [one for _, one in self.looks]
 
-    def __enter__(self) -> CountWatch:
+    def __enter__(self) -> Watch[T]:
+        self._begun_s = time.monotonic()
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         """Takes a last look."""
-        self._stopping.set()
+        self._is_over.set()
         self._thread.join()
-        self.client.close()
-
-    def summary(self) -> str:
-        if self.is_exact is None:
-            return "n/a"
-        return f"off by {self.worst} at {self.num_off} of {self.num_scrapes} scrapes" if self.num_off else "exact"
 
     def _run(self) -> None:
-        while not self._stopping.wait(EVERY_S):
-            self.scrape()
-        self.scrape()
+        is_over = False
+        while not is_over:
+            is_over = self._is_over.wait(self._every_s)
+            with suppress(RedisError, OSError, ScrapeError):
+                at_s = time.monotonic() - self._begun_s
+                self.looks.append((at_s, self._read()))
 
-    def scrape(self) -> None:
-        try:
-            with self.client.pipeline(transaction=True) as pipeline:
-                pipeline.hgetall(_COUNTS)
-                pipeline.hlen(_RESERVATIONS)
-                pipeline.eval(_NUM_PLACED, 0)
-                found, num_open, num_placed = pipeline.execute()
-        except (redis.RedisError, OSError):
-            return
-        self.num_scrapes += 1
-        counts = {name.decode(): int(float(count)) for name, count in found.items()}
-        self.most_requests = max(self.most_requests, num_open)
-        self.most_tokens = max(self.most_tokens, counts.get("reserved_tokens", 0))
-        differences = [num_open - num_placed]  # reserved, and nowhere to be found; or the other way round
-        if "accepted" in counts:
-            self._has_counts = True
-            differences.append(counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS) - num_open)
-        for difference in filter(None, differences):
-            self.num_off += 1
-            self.worst = max(self.worst, difference, key=abs)
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What Redis held at one moment."""
+
+    off_by: int
+    num_requests: int  # accepted and unfinished
+    num_tokens: int  # that these reserve
+    are_kept: bool  # this Redis holds counts
+
+
+def read_counts(client: Redis) -> Counts:
+    with client.pipeline(transaction=True) as pipeline:
+        pipeline.hgetall("miniserve:counts")
+        pipeline.hlen("miniserve:reservations")
+        pipeline.eval(_NUM_PLACED, 0)
+        found, num_open, num_placed = pipeline.execute()
+    counts: dict[str, Any] = {name.decode(): int(float(count)) for name, count in found.items()}
+    off_by = num_open - num_placed  # reserved, and nowhere to be found; or the other way round
+    if "accepted" in counts:
+        not_counted = counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS) - num_open
+        off_by = max(off_by, not_counted, key=abs)
+    return Counts(off_by, num_open, counts.get("reserved_tokens", 0), "accepted" in counts)
+
+
+def summary(seen: Sequence[Counts]) -> str:
+    """`exact`, or by how much they were off and how often."""
+    if not any(one.are_kept for one in seen):
+        return "n/a"
+    if not (off := [one.off_by for one in seen if one.off_by]):
+        return "exact"
+    return f"off by {max(off, key=abs)} at {len(off)} of {len(seen)} scrapes"

@@ -1,7 +1,8 @@
-"""What a drill is and what it finds.
+"""What a drill is, and how one is held.
 
-A drill is a function of a `Stage` that gives `Findings`: the requests it sent and the checks it made. `hold` adds what
-is checked in every drill, and makes a `Result` of it. `UnderLoad` is the drill that is data.
+A drill is data (catalogue.py): parts, of which each is a system, steps in their order, and bars. A step is a `Load`, or
+a function of the `Stage` that does something to the system; both return figures, by name. A bar asks something of one
+of them.
 """
 
 from __future__ import annotations
@@ -10,287 +11,289 @@ import random
 import statistics
 import time
 import traceback
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, TypeVar
 
 from api.grammar.sentences import find_sentences
-from ops.drills.conservation import CountWatch
+from ops.drills.conservation import EVERY_S, Counts, Watch, read_counts, summary
+from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms, percentile
+from ops.drills.monitoring import Monitor, monitored
+from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
 from ops.drills.traffic import Exchange, Habits, Question, Traffic
+from ops.drills.workers import calibrate
 from ops.load import prompts
-from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, VariedLoop
+from ops.run.supervisor import Member
+from worker.queue.redis_py import connect
 
 _CALM_CLIENTS = 8
-ONCE = Habits(retries=False)  # no client comes back
+_DRAIN_PATIENCE_S = 60.0
+T = TypeVar("T")
 NUM_SENTENCES = 1000  # different ones of a full drill; the calm run asks each once
+Size = Any  # a number, or a pair: of the full form and of the short one
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One figure and what is asked of it."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """What is looked at while a load lasts, and what the looks come to: pairs of a second and of what was read then."""
 
-    what: str
-    value: float | str | None
-    bar: str
-    is_met: bool
-
-
-def at_most(what: str, value: float | None, most: float) -> Check:
-    return Check(what, value, f"<= {most:g}", value is not None and value <= most)
+    read: Callable[[System], Any]
+    sum_up: Callable[[list[tuple[float, Any]]], Figures]
+    every_s: float = 1.0
+    after_s: Size = 0.0  # what the system needs to settle is not looked at
 
 
-def at_least(what: str, value: float | None, least: float) -> Check:
-    return Check(what, value, f">= {least:g}", value is not None and value >= least)
+NOTHING = Look(read=lambda _: None, sum_up=lambda _: {}, every_s=1e6)
 
 
-def equal(what: str, value: float, wanted: float) -> Check:
-    return Check(what, value, f"= {wanted:g}", value == wanted)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Clients that send, for so many seconds or requests, or for as long as the fault takes."""
+
+    name: str = "load"  # several of one name are one in the figures
+    clients: Size = 0  # a closed loop of so many,
+    per_s: float = 0.0  # or an open one,
+    of_peak: Size = 0.0  # or one of so much of what the load `peak` was answered; or points (second, share) of a course
+    connections: int = MAX_OPEN_CONNECTIONS  # of an open loop
+    seconds: Size = None
+    requests: Size = None
+    questions: Callable[[Stage], Sequence[Question]] | None = None  # None: those of the calm run
+    habits: Habits = Habits()  # noqa: RUF009 - frozen
+    replica: int | None = None  # the one that is asked; None: all
+    beside: tuple[Load, ...] = ()  # as long as it lasts
+    fault: Callable[[Stage, Traffic], Figures] | None = None
+    look: Look = NOTHING
+    is_counted: bool = True  # in what the drill as a whole shows
+    honest: tuple[int, ...] = ()  # statuses that end a request and are no loss
+
+    def __call__(self, stage: Stage) -> Figures:
+        found: Figures = {}
+        with ExitStack() as stack:
+            all_traffic = [(flood, stack.enter_context(flood._traffic(stage))) for flood in self.beside]
+            begun_s = time.monotonic()
+            all_traffic.append((self, traffic := stack.enter_context(self._traffic(stage))))
+            watch = stack.enter_context(Watch(partial(self.look.read, stage.system), self.look.every_s))
+            if self.fault is not None:
+                found = self.fault(stage, traffic)
+                traffic.send_no_more()
+            stage.follow(traffic, self.name)
+        stage.windows[self.name] = begun_s, time.monotonic()
+        settled_s = stage.size(self.look.after_s)
+        found |= self.look.sum_up([look for look in watch.looks if look[0] >= settled_s])
+        for load, one in all_traffic:
+            stage.ended.setdefault(load.name, []).extend(one.ended)
+            stage.uncounted |= set() if load.is_counted else {load.name}
+        of_each = {load.name: load.figures(stage) for load, _ in all_traffic}
+        return of_each | {self.name: of_each[self.name] | found}
+
+    def _traffic(self, stage: Stage) -> Traffic:
+        system, arrivals = stage.system, self._arrivals(stage)
+        urls = system.urls if self.replica is None else [system.urls[self.replica]]
+        questions = self.questions(stage) if self.questions else stage.questions
+        limits = Limits(stage.size(self.requests), stage.size(self.seconds))
+        return Traffic(urls, questions, arrivals, limits, self.habits)
+
+    def _arrivals(self, stage: Stage) -> Arrivals:
+        if self.clients:
+            return ClosedLoop(stage.size(self.clients))
+        of_peak = stage.size(self.of_peak)
+        shares = of_peak if isinstance(of_peak, tuple) else ((0.0, of_peak),)
+        points = [(at_s, self.per_s or share * stage.peak_per_s) for at_s, share in shares]
+        return VariedLoop(points, stage.seed, self.connections)
+
+    def figures(self, stage: Stage) -> Figures:
+        """Of all that has ended under this name."""
+        ended = stage.ended[self.name]
+        return figures_of(ended, stage.size(self.clients)) | {
+            "lost": sum(not one.is_ok and one.status not in self.honest for one in ended),
+            "wrong": sum(one.is_ok and stage.is_wrong(one) for one in ended),
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Calm:
-    """What the same system answered before anything was done to it."""
-
-    answers: dict[str, dict[str, Any]]  # by sentence
-    median_s: float
+Step = Callable[["Stage"], Figures]
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """What became of the requests."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A system, what happens to it, and what is asked."""
 
-    requests: int = 0
-    lost: int = 0  # connected, and without a 200 in the end
-    duplicated: int = 0  # with more than one answer
-    wrong: int = 0  # answered otherwise than in the calm run
-    refused: int = 0  # refusals, each with Retry-After; the clients came back
-    added_p99_ms: float | None = None  # to the calm run's median latency
-    max_ms: float | None = None
-
-    def checks(self) -> list[Check]:
-        return [equal(name, getattr(self, name), 0) for name in ("lost", "duplicated", "wrong")]
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
-    """Holds what one drill found."""
-
-    tally: Tally
-    checks: Sequence[Check]
-    details: dict[str, Any] = field(default_factory=dict)
-    table: str = ""  # for people, below the row
+    shape: Shape = Shape()  # noqa: RUF009 - frozen
+    steps: tuple[Step, ...]
+    bars: tuple[Bar, ...]
+    slowed_to_per_s: float = 0.0  # the engine does about so many; 0: as it ships
+    num_questions: Size = (NUM_SENTENCES, 60)
+    probed_every_s: float = 0.0  # all replicas; 0: never
+    only: str = ""  # held in this form alone
 
 
 @dataclass(frozen=True, slots=True)
 class Drill:
-    """`bar` says in words what `hold` must show."""
+    """`bar` says in words what the bars ask."""
 
     name: str
     what: str
     bar: str
-    hold: Callable[[Stage], Findings]
+    parts: tuple[Part, ...]
+    shown: tuple[str, ...] = ()  # of the figures with a name of their own: what the table below the row shows
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Result:
     """A line of the table, and of the file."""
 
     drill: Drill
-    findings: Findings
+    figures: Figures
+    checks: Sequence[Check]
     conservation: str
     seconds: float
 
     @property
     def has_passed(self) -> bool:
-        return all(check.is_met for check in self.findings.checks)
+        return all(check.is_met for check in self.checks)
 
     def document(self) -> dict[str, Any]:
-        found = self.findings
-        about = {"name": self.drill.name, "passed": self.has_passed, **asdict(found.tally), "bar": self.drill.bar}
-        about |= {"checks": [asdict(check) for check in found.checks], "details": found.details}
+        about = {"name": self.drill.name, "passed": self.has_passed, "bar": self.drill.bar}
+        about["requests"] = self.figures.get("requests", 0)
+        about |= {"checks": [asdict(check) for check in self.checks], "details": self.figures}
         return about | {"conservation": self.conservation, "seconds": self.seconds}
 
 
 class Stage:
-    """What a drill works with: sizes by form, dice, systems; `show` moves a bar, and may raise KeyboardInterrupt."""
+    """Where one drill is held: its form, dice, the system of the moment, and what was found so far.
+
+    `show` moves a bar, and may raise KeyboardInterrupt.
+    """
+
+    system: System
+    monitor: Monitor  # once it watches
+    questions: Sequence[Question]
 
     def __init__(
         self, is_quick: bool, seed: int, show: Callable[[float, str], None] = lambda share, words: None
     ) -> None:
-        self.is_quick = is_quick
-        self.seed = seed
-        self.show = show
+        self.is_quick, self.seed, self.show = is_quick, seed, show
         self.rng = random.Random(seed)
-        self.watches: list[CountWatch] = []
+        self.figures: Figures = {"duplicated": 0, "dropped_answers": 0}
+        self.ended: dict[str, list[Exchange]] = {}
+        self.uncounted: set[str] = set()  # names of loads
+        self.windows: dict[str, tuple[float, float]] = {}  # of each load, by time.monotonic
+        self.counts: list[Counts] = []
+        self.probers: list[Member] = []
+        self.calm_answers: dict[str, dict[str, Any]] = {}  # answers by sentence
+        self.calm_s = 0.0  # their median latency
 
-    def size(self, full: Any, quick: Any) -> Any:
-        return quick if self.is_quick else full
+    def size(self, of: Size) -> Any:
+        """What it is in this form."""
+        return of[self.is_quick] if isinstance(of, tuple) else of
 
-    def questions(self, quick: int = 60) -> list[Question]:
-        """Each a single sentence, so that a request is one job."""
-        single = [text for text in prompts.load(None, self.seed) if len([*find_sentences(text)]) == 1]
-        return [{"sentence": text} for text in single[: self.size(NUM_SENTENCES, quick)]]
+    @property
+    def peak_per_s(self) -> float:
+        return answers_per_s(self.ended["peak"])
 
-    @contextmanager
-    def system(self, shape: Shape) -> Iterator[System]:
-        """Run a system, ready, with its counts read all the while."""
-        with running(shape) as system, CountWatch(system.redis_url) as watch:
-            self.watches.append(watch)
-            yield system
+    def sentences(self, number: int) -> list[Question]:
+        """Each a single one, so that a request is one job."""
+        single = (text for text in prompts.load(None, self.seed) if len([*find_sentences(text)]) == 1)
+        return [{"sentence": text} for text, _ in zip(single, range(number), strict=False)]
 
-    def calm(self, system: System, questions: Sequence[Question]) -> Calm:
-        """Ask each once and wait. Raises DrillError where not even that works."""
-        with Traffic(system.urls, questions, ClosedLoop(_CALM_CLIENTS), Limits(total=len(questions))) as traffic:
-            self.follow(system, traffic, "calm run")
-        if bad := [exchange for exchange in traffic.ended if not exchange.is_ok]:
-            raise DrillError(f"the calm run already fails: {bad[0].status} {bad[0].slug} {bad[0].answer}")
-        answers = {exchange.question["sentence"]: exchange.answer for exchange in traffic.ended}
-        return Calm(answers, statistics.median(exchange.latency_s for exchange in traffic.ended))
+    def is_wrong(self, one: Exchange) -> bool:
+        """Whether it was answered otherwise than in the calm run."""
+        return one.answer != self.calm_answers.get(one.question.get("sentence", ""), one.answer)
 
-    def open_loop(self, rate_per_s: float) -> OpenLoop:
-        return OpenLoop(rate_per_s, self.seed, MAX_OPEN_CONNECTIONS)
+    def play(self, part: Part) -> None:
+        """Raises DrillError."""
+        shape = part.shape
+        if part.slowed_to_per_s:
+            self.show(0.0, "finding the number of layers")
+            slow = calibrate(part.slowed_to_per_s, shape.settings)
+            shape, self.figures["layers"] = replace(shape, worker_command=slow.command), slow.num_layers
+        self.questions = self.sentences(self.size(part.num_questions))
+        with running(shape) as self.system, ExitStack() as self._stack:
+            client = self.enter(connect(self.system.redis_url))
+            watch = self.enter(Watch(partial(read_counts, client), EVERY_S))
+            if part.probed_every_s:
+                self.probers = [self.enter(asking(url, part.probed_every_s)) for url in self.system.urls]
+            try:
+                for step in part.steps:
+                    self.figures |= step(self)
+                if self.probers:
+                    self.figures["probes"] = probe_figures(self.probers, self.windows)
+                self.figures["duplicated"] += self.system.num_stored_twice()
+                self.figures["dropped_answers"] += self.system.counted("duplicates")
+            finally:
+                self.counts += watch.seen
 
-    def load(
-        self,
-        system: System,
-        questions: Sequence[Question],
-        arrivals: Arrivals,
-        seconds: float,
-        habits: Habits = ONCE,
-    ) -> list[Exchange]:
-        """So many seconds of it, and until all is answered."""
-        with Traffic(system.urls, questions, arrivals, Limits(duration_s=seconds), habits) as traffic:
-            self.follow(system, traffic, f"{seconds:g} s of load")
-        return traffic.ended
+    def enter(self, block: AbstractContextManager[T]) -> T:
+        """It ends with the part."""
+        return self._stack.enter_context(block)
 
-    def follow(self, system: System, traffic: Traffic, what: str) -> None:
+    def follow(self, traffic: Traffic, what: str) -> None:
         """Wait until all is answered."""
         while not traffic.is_over:
             num_ended = len(traffic.ended)
             self.show(num_ended / (num_ended + traffic.num_open or 1), f"{what}, {num_ended:,} answered")
-            system.pause(0.02)
+            self.system.pause(0.02)
+
+    def sum_up(self) -> None:
+        """What became of the requests that count, over all loads."""
+        loads = self.ended.keys() - self.uncounted
+        of_each = [self.figures[name] for name in loads]
+        for name in ("requests", "lost", "wrong", "refused"):
+            self.figures[name] = sum(one[name] for one in of_each)
+        answered = [one for name in loads for one in self.ended[name] if one.is_ok]
+        added_ms = [1e3 * max(0.0, one.latency_s - self.calm_s) for one in answered] if self.calm_answers else []
+        self.figures["added_p99_ms"] = percentile(added_ms, 99)
+        self.figures["max_ms"] = latency_ms(answered, 100)
+        self.figures["most_reserved_requests"] = max((one.num_requests for one in self.counts), default=0)
+        self.figures["most_reserved_tokens"] = max((one.num_tokens for one in self.counts), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """What is asked of one of the figures: `asks` is at_most, at_least or equal."""
-
-    what: str
-    figure: str
-    asks: Callable[[str, Any, float], Check]
-    limit: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UnderLoad:
-    """A drill as data: a system, a load of clients that stay, a fault, bars.
-
-    The fault is done, again and again, while the load goes on; it returns figures. `afterwards` looks at what is left.
-    No request may be lost, answered twice, or answered otherwise than in the calm run before.
-    """
-
-    fault: Callable[[Stage, System, Traffic], dict[str, Any]]
-    bars: tuple[Bar, ...]
-    rate_per_s: float = 0.0  # an open loop
-    num_clients: int = 0  # or a closed one
-    shape: Shape = Shape()  # noqa: RUF009 - frozen
-    habits: Habits = Habits()  # noqa: RUF009
-    afterwards: Callable[[System, Sequence[Exchange]], dict[str, Any]] = lambda system, ended: {}
-
-    def __call__(self, stage: Stage) -> Findings:
-        questions = stage.questions()
-        with stage.system(self.shape) as system:
-            calm = stage.calm(system, questions)
-            arrivals = ClosedLoop(self.num_clients) if self.num_clients else stage.open_loop(self.rate_per_s)
-            with Traffic(system.urls, questions, arrivals, habits=self.habits) as traffic:
-                figures = self.fault(stage, system, traffic)
-                traffic.send_no_more()
-                stage.follow(system, traffic, "the last ones")
-            figures |= self.afterwards(system, traffic.ended)
-            outcome = tally(traffic.ended, calm, num_stored_twice(system))
-            figures |= {"dropped_answers": system.counted("duplicates"), "lost_by": problems_of(traffic.ended)}
-        known = asdict(outcome) | figures
-        return Findings(outcome, [*outcome.checks(), *(_check(bar, known) for bar in self.bars)], figures)
+def calm(stage: Stage) -> Figures:
+    """Ask every question once, and remember the answers. Raises DrillError where not even that works."""
+    limits = Limits(total=len(stage.questions))
+    with Traffic(stage.system.urls, stage.questions, ClosedLoop(_CALM_CLIENTS), limits) as traffic:
+        stage.follow(traffic, "calm run")
+    if bad := [exchange for exchange in traffic.ended if not exchange.is_ok]:
+        raise DrillError(f"the calm run already fails: {bad[0].status} {bad[0].slug} {bad[0].answer}")
+    stage.calm_answers = {exchange.question["sentence"]: exchange.answer for exchange in traffic.ended}
+    stage.calm_s = statistics.median(exchange.latency_s for exchange in traffic.ended)
+    return {}
 
 
-def _check(bar: Bar, figures: dict[str, Any]) -> Check:
-    return bar.asks(bar.what, figures[bar.figure], bar.limit)
+def watched(stage: Stage) -> Figures:
+    """From now on by a monitor."""
+    stage.monitor = stage.enter(monitored(stage.system))
+    return {}
 
 
-def tally(
-    exchanges: Sequence[Exchange],
-    calm: Calm | None = None,
-    num_twice: int = 0,
-    is_honest: Callable[[Exchange], bool] = lambda _: False,
-) -> Tally:
-    """Lost: no 200 in the end, though the client stayed. Those that ended honestly otherwise are not lost."""
-    answered = [exchange for exchange in exchanges if exchange.is_ok]
-    wrong = [one for one in answered if calm and one.answer != calm.answers[one.question["sentence"]]]
-    added_ms = [1e3 * max(0.0, one.latency_s - calm.median_s) for one in answered] if calm else []
-    return Tally(
-        requests=len(exchanges),
-        lost=sum(not exchange.is_ok and not is_honest(exchange) for exchange in exchanges),
-        duplicated=num_twice,
-        wrong=len(wrong),
-        refused=sum(len(exchange.refusals) for exchange in exchanges),
-        added_p99_ms=percentile(added_ms, 99),
-        max_ms=latency_ms(answered, 100),
-    )
-
-
-def answers_per_s(exchanges: Sequence[Exchange]) -> float:
-    """Between the first tenth and the last: without the filling and the emptying of the batch."""
-    ends = sorted(exchange.ended_s for exchange in exchanges if exchange.is_ok)
-    middle = ends[len(ends) // 10 : len(ends) - len(ends) // 10]
-    return (len(middle) - 1) / (middle[-1] - middle[0]) if len(middle) > 1 else 0.0
-
-
-def percentile(values: Sequence[float], percent: float) -> float | None:
-    return round(float(np.percentile(values, percent)), 1) if len(values) else None
-
-
-def latency_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:
-    """Of those that were answered."""
-    return percentile([1e3 * one.latency_s for one in exchanges if one.is_ok], percent)
-
-
-def refusals_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:
-    return percentile([1e3 * said_s for one in exchanges for said_s, _ in one.refusals], percent)
-
-
-def problems_of(exchanges: Sequence[Exchange]) -> dict[str, int]:
-    """How those ended that are lost."""
-    return dict(Counter(exchange.slug for exchange in exchanges if not exchange.is_ok))
-
-
-def num_stored_twice(system: System) -> int:
-    """Requests under whose id more than one answer is stored."""
-    keys = list(system.redis.scan_iter("rq:results:*", count=1000))
-    with system.redis.pipeline(transaction=False) as pipeline:
-        for key in keys:
-            pipeline.xlen(key)
-        return sum(length > 1 for length in pipeline.execute())
+def drained(stage: Stage) -> Figures:
+    """Wait for an empty queue."""
+    system = stage.system
+    seconds = system.wait_until(lambda: system.num_reserved() == 0, _DRAIN_PATIENCE_S, "an empty queue")
+    waiting = system.num_queued() + system.redis.llen("rq:queue:correct-async")
+    reserved = system.counted("reserved_tokens") + system.num_running()
+    return {"drained_after_s": round(seconds, 2), "waiting_in_the_end": waiting, "reserved_in_the_end": reserved}
 
 
 def hold(drill: Drill, stage: Stage) -> Result:
     """A drill that cannot be held has failed; its result says why."""
     started_s = time.monotonic()
+    form = "quick" if stage.is_quick else "full"
+    parts = [part for part in drill.parts if part.only in ("", form)]
     try:
-        findings = drill.hold(stage)
+        for part in parts:
+            stage.play(part)
+        stage.sum_up()
+        checks = [bar.check(stage.figures) for part in parts for bar in part.bars]
     except Exception as error:  # a fault of any kind: one drill must not end the others
         place = traceback.extract_tb(error.__traceback__)[-1]
         words = f"{type(error).__name__}: {error} ({Path(place.filename).name}:{place.lineno})"
-        findings = Findings(Tally(), [Check("held", words, "to its end", False)], {"traceback": traceback.format_exc()})
-    off = [one for one in stage.watches if one.is_exact is False]
-    exact = [one for one in stage.watches if one.is_exact]
-    words = (off or exact)[0].summary() if off or exact else "n/a"
-    checks = [*findings.checks, Check("conservation", words, "exact", not off)]
-    details = {**findings.details, "scrapes": sum(one.num_scrapes for one in stage.watches)}
-    findings = replace(findings, checks=checks, details=details)
-    return Result(drill, findings, words, round(time.monotonic() - started_s, 1))
+        checks = [Check("held", words, "to its end", False)]
+        stage.figures["traceback"] = traceback.format_exc()
+    words = summary(stage.counts)
+    checks.append(Check("conservation", words, "exact", words in ("exact", "n/a")))
+    return Result(drill, stage.figures, checks, words, round(time.monotonic() - started_s, 1))

@@ -1,4 +1,4 @@
-"""The drill that kills a process after every single Redis command of a request's life.
+"""The step that kills a process after every single Redis command of a request's life.
 
 A worker's part of it is counted from the BLMOVE it rests in, an API replica's from the first command after the request
 has come. At each command the process dies once before the reply gets back to it and once after; heartbeats and
@@ -8,23 +8,23 @@ with the same `Idempotency-Key`.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 
-from ops.drills.drill import Findings, Stage, at_least, equal, num_stored_twice, tally
+from ops.drills.drill import Load, Stage, calm
+from ops.drills.figures import Figures
 from ops.drills.proxy import MESSAGE, Tripwire
-from ops.drills.system import Shape, System
-from ops.drills.traffic import ENDLESS, Exchange, Habits, Question, Traffic
-from ops.load.arrivals import ClosedLoop, Limits
+from ops.drills.traffic import Habits, Traffic
 
+_QUESTION = {"sentence": "Yesterday she goed to school and he don't like it."}
 _WORKER_RESTS_IN = "BLMOVE"
 _REACH_S = 10.0
 _BEAT = "beat"
-_BEAT_CLIENTS = 8  # the worker then holds some of theirs at the moment of a beat
 _NEVER = 10**9
 _TRIES = 3  # on a busy machine a request may take a command less than the one whose commands were counted
+_ONE = Load(clients=1, requests=1, habits=Habits(is_keyed=True))
+_MANY = Load(clients=8, habits=Habits(is_keyed=True))  # the worker then holds some of theirs at the moment of a beat
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,110 +39,62 @@ class Point:
         """So that requests must come until it does."""
         return self.wire.only == _BEAT
 
-    @property
-    def side(self) -> str:
-        return "before its reply" if self.wire.before_reply else "after its reply"
 
-
-def every_command(stage: Stage) -> Findings:
-    """SIGKILL a worker, then an API replica, at every command between it and Redis, before and after the reply. Every
-    point recovers: the request is answered, once, as in the calm run."""
-    question = {"sentence": "Yesterday she goed to school and he don't like it."}
-    exchanges: list[Exchange] = []
-    points: dict[bool, list[str]] = {True: [], False: []}  # by whether they were reached
-    twice = 0
-    for shape, points_of in (
-        (Shape(proxied="worker 1"), _worker_points),
-        (Shape(num_apis=2, proxied="api 1"), _api_points),
-    ):
-        with stage.system(shape) as system:
-            calm = stage.calm(system, [question])
-            for label, is_reached, ended in _walk(stage, system, points_of(stage, system, question), question):
-                points[is_reached].append(label)
-                exchanges += ended
-            twice += num_stored_twice(system)
-    outcome = tally(exchanges, calm, twice)
-    checks = [
-        *outcome.checks(),
-        at_least("points", len(points[True]), 1),
-        equal("points not reached", len(points[False]), 0),
-    ]
-    return Findings(outcome, checks, {"points": points[True], "not_reached": points[False]})
-
-
-def _worker_points(stage: Stage, system: System, question: Question) -> list[Point]:
-    names = _life(system, question, Tripwire(_NEVER, True, begins_with=_WORKER_RESTS_IN))
-    wires = [
-        Tripwire(number, before, begins_with=_WORKER_RESTS_IN)
-        for number, before in itertools.product(range(1, len(names) + 1), (True, False))
-    ]
-    wires += [Tripwire(1, before, only=_BEAT) for before in (True, False)]
-    points = [Point(wire) for wire in wires]
-    return stage.size(points, [points[0], points[-4]])  # taken, and answered: before the reply
-
-
-def _api_points(stage: Stage, system: System, question: Question) -> list[Point]:
-    names = _life(system, question, Tripwire(_NEVER, True))
-    wires = [Tripwire(number, before) for number in range(1, len(names) + 1) for before in (True, False)]
-    points = [Point(wire) for wire in wires]
-    points += [Point(Tripwire(1, before, only=MESSAGE)) for before in (True, False)]
-    points += [Point(Tripwire(1, before, only="check"), is_slow=True) for before in (True, False)]
-    return stage.size(points, points[:2])  # the request pushed
-
-
-def _life(system: System, question: Question, wire: Tripwire) -> list[str]:
-    """The commands of one request that nothing happens to, the last of the worker's being the one that answers."""
-    with _watching(system, Point(wire), lambda: None), _asking(system, question) as traffic:
-        system.wait_until(lambda: traffic.is_over, _REACH_S, "the answer")
-    names = system.proxy.unwatch()
-    is_worker = "finish" in names
-    return names[: names.index("finish") + 1] if is_worker else names
-
-
-def _walk(
-    stage: Stage, system: System, points: list[Point], question: Question
-) -> Iterator[tuple[str, bool, list[Exchange]]]:
-    """Of every point its name, whether it was reached, and what became of the requests."""
+def die_at_every_command(stage: Stage) -> Figures:
+    """SIGKILL the process that the proxy watches at every command, before and after the reply; the points by name."""
+    stage.questions = [_QUESTION]
+    calm(stage)
+    system, reached, missed = stage.system, stage.figures.setdefault("points", []), list[str]()
     victim = next(member for member in system.members if member.name == system.shape.proxied)
+    points = _worker_points(stage) if victim in system.workers else _api_points(stage)
     for number, point in enumerate(points):
         stage.show(number / len(points), f"{victim.name}, point {number + 1} of {len(points)}")
-        ended: list[Exchange] = []
         for _ in range(_TRIES):
             system.wait_until(system.is_ready, 30.0, "ready for the next point")
-            with _watching(system, point, victim.kill), _asking(system, question, point.comes_by_the_clock) as traffic:
-                _until_answered(system, traffic, point)
-            names = system.proxy.unwatch()
-            ended += traffic.ended
+            names = _ask(stage, point, victim.kill)
             if system.proxy.has_tripped:
                 break
-        name = names[-1] if names else point.wire.only or "nothing"
-        yield f"{victim.name}: {name} {point.side} (command {len(names)})", system.proxy.has_tripped, ended
+        side = "before its reply" if point.wire.before_reply else "after its reply"
+        words = f"{victim.name}: {names[-1] if names else point.wire.only or 'nothing'} {side} (command {len(names)})"
+        (reached if system.proxy.has_tripped else missed).append(words)
+    return {"num_points": len(reached), "not_reached": [*stage.figures.get("not_reached", ()), *missed]}
 
 
-def _until_answered(system: System, traffic: Traffic, point: Point) -> None:
-    if point.is_slow or point.comes_by_the_clock:
-        system.wait_until(lambda: system.proxy.has_tripped, _REACH_S, "the point")
-    if point.is_slow:
-        system.workers[0].is_kept = True
-    if point.comes_by_the_clock:
-        traffic.send_no_more()
-    while not traffic.is_over:
-        system.pause(0.01)
+def _worker_points(stage: Stage) -> list[Point]:
+    names = _ask(stage, Point(Tripwire(_NEVER, True, begins_with=_WORKER_RESTS_IN)))
+    last = names.index("finish") + 1  # the one that answers
+    wires = [Tripwire(number, before, _WORKER_RESTS_IN) for number in range(1, last + 1) for before in (True, False)]
+    wires += [Tripwire(1, before, only=_BEAT) for before in (True, False)]
+    points = [Point(wire) for wire in wires]
+    return stage.size((points, [points[0], points[-4]]))  # taken, and answered: before the reply
 
 
-@contextmanager
-def _watching(system: System, point: Point, on_trip: Callable[[], None]) -> Iterator[None]:
+def _api_points(stage: Stage) -> list[Point]:
+    names = _ask(stage, Point(Tripwire(_NEVER, True)))
+    points = [Point(Tripwire(number, before)) for number in range(1, len(names) + 1) for before in (True, False)]
+    points += [Point(Tripwire(1, before, only=MESSAGE)) for before in (True, False)]
+    points += [Point(Tripwire(1, before, only="check"), is_slow=True) for before in (True, False)]
+    return stage.size((points, points[:2]))  # the request pushed
+
+
+def _ask(stage: Stage, point: Point, on_trip: Callable[[], None] = lambda: None) -> list[str]:
+    """Send until the point is reached and all is answered; returns the names of the commands that were counted."""
+    system = stage.system
     if point.is_slow:
         system.take_away(system.workers[0])
     system.proxy.watch(point.wire, on_trip)
     if point.wire.begins_with:
         system.wait_until(lambda: bool(system.proxy.names), _REACH_S, f"a worker that rests in {_WORKER_RESTS_IN}")
-    yield
+    load = _MANY if point.comes_by_the_clock else _ONE
+    stage.figures |= replace(load, fault=partial(_reach, point))(stage)
+    return system.proxy.unwatch()
 
 
-@contextmanager
-def _asking(system: System, question: Question, until_told: bool = False) -> Iterator[Traffic]:
-    """Once, or again and again."""
-    arrivals, limits = (ClosedLoop(_BEAT_CLIENTS), ENDLESS) if until_told else (ClosedLoop(1), Limits(total=1))
-    with Traffic(system.urls, [question], arrivals, limits, Habits(is_keyed=True)) as traffic:
-        yield traffic
+def _reach(point: Point, stage: Stage, traffic: Traffic) -> Figures:
+    if point.is_slow or point.comes_by_the_clock:
+        stage.system.wait_until(lambda: stage.system.proxy.has_tripped, _REACH_S, "the point")
+    if point.is_slow:
+        stage.system.workers[0].start()
+    if not point.comes_by_the_clock:
+        stage.follow(traffic, "one request")  # `send_no_more` could come before it is sent
+    return {}

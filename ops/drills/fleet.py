@@ -17,8 +17,8 @@ from typing import Any
 from redis import Redis
 from redis.exceptions import RedisError, ResponseError
 
-from ops.run import processes
 from ops.run.embedded_redis import RedisUnavailable, free_ports, link_redis_server
+from ops.run.supervisor import Member, log_file
 
 SERVICE = "miniserve"
 NUM_SENTINELS = 3
@@ -34,20 +34,13 @@ _SENTINEL_TIMES = {"DOWN_AFTER_MS": "1000", "FAILOVER_TIMEOUT_MS": "2000", "QUOR
 _TILT_PERIOD_MS = 1000
 
 
-@dataclass(slots=True)
-class Node(processes.Member):
+@dataclass(eq=False)
+class Node(Member):
     """One Redis process or one sentinel."""
 
+    directory: Path = Path()
     port: int = 0
     options: dict[str, Any] = field(default_factory=dict)  # of its clients
-
-    @property
-    def directory(self) -> Path:
-        return self.log.parent
-
-    def start(self) -> None:
-        self.directory.mkdir(exist_ok=True)
-        processes.Member.start(self)
 
     def answers(self) -> bool:
         with self.client() as client:
@@ -86,8 +79,11 @@ class RedisFleet:
         folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
         place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
         options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}
+        directory.mkdir()
         command, env = ("sh", str(_SCRIPTS / f"start-{kind}.sh")), {**self._shared, **place, **folders}
-        return Node(directory.name, command, env, directory / "log", port=port, options=options)
+        node = Node(directory.name, command, env, log_file(), _STOP_PATIENCE_S)
+        node.directory, node.port, node.options = directory, port, options
+        return node
 
     @property
     def members(self) -> list[Node]:
@@ -131,7 +127,7 @@ class RedisFleet:
     def kill_primary(self) -> Node:
         """SIGKILL; it stays away until `bring_back`."""
         node = self.primary()
-        node.process.kill()
+        node.kill()
         node.process.wait()
         return node
 
@@ -142,13 +138,13 @@ class RedisFleet:
 
     def stop(self) -> None:
         for node in reversed(self.members):
-            node.stop(_STOP_PATIENCE_S)
+            node.stop()
 
     def _wait_until(self, is_true: Callable[[], bool], what: str) -> None:
         until_s = time.monotonic() + _START_PATIENCE_S
         while not is_true():
             if time.monotonic() > until_s:
-                said = "; ".join(node.said() for node in self.members)
+                said = "; ".join(node.last_words() for node in self.members)
                 raise RedisUnavailable(f"not within {_START_PATIENCE_S:g} s: {what} ({said})")
             time.sleep(_LOOK_EVERY_S)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import select
 import socket
+import socketserver
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from worker.queue.connection import script_sources
 
 MESSAGE = "message"
 _CHUNK_BYTES = 65_536
-_NOT_OF_A_REQUEST = ("beat", "status")  # they come by the clock, or with /readyz
+_NOT_OF_A_REQUEST = ("beat", "status", MESSAGE)  # they come by the clock, with /readyz, and beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +41,24 @@ class CountingProxy:
     def __init__(self, redis_port: int) -> None:
         self.names: list[str] = []  # of the commands counted since `watch`, the one that tripped last
         self.has_tripped = False
-        self._redis_port = redis_port
         self._lock = threading.Lock()
         self._tripwire: Tripwire | None = None
         self._on_trip: Callable[[], None] = lambda: None
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}/0"
-        self._digests = _digests()
-        threading.Thread(target=self._accept, name="proxy", daemon=True).start()
+        self._digests = {hashlib.sha1(source.encode()).hexdigest(): name for name, source in script_sources().items()}
+        proxy = self
+
+        class Handler(socketserver.BaseRequestHandler):
+            def handle(self) -> None:
+                redis = ("127.0.0.1", redis_port)
+                with suppress(OSError), socket.create_connection(redis) as upstream:
+                    for end in (self.request, upstream):
+                        end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    proxy._relay(self.request, upstream)
+
+        self._server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads, self._server.block_on_close = True, False
+        self.url = f"redis://127.0.0.1:{self._server.server_address[1]}/0"
+        threading.Thread(target=self._server.serve_forever, args=(0.05,), name="proxy", daemon=True).start()
 
     def watch(self, tripwire: Tripwire, on_trip: Callable[[], None] = lambda: None) -> None:
         with self._lock:
@@ -61,24 +72,8 @@ class CountingProxy:
             return list(self.names)
 
     def close(self) -> None:
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(client,), name="proxy-connection", daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        redis = ("127.0.0.1", self._redis_port)
-        with suppress(OSError), client, socket.create_connection(redis) as upstream:
-            for end in (client, upstream):
-                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self._relay(client, upstream)
+        self._server.shutdown()
+        self._server.server_close()
 
     def _relay(self, client: socket.socket, upstream: socket.socket) -> None:
         reader = hiredis.Reader()
@@ -122,7 +117,7 @@ class CountingProxy:
         """The tripwire, where this command is the one it waits for."""
         with self._lock:
             wire = self._tripwire
-            if wire is None or not _counts(name, wire):
+            if wire is None or not (name == wire.only if wire.only else name not in _NOT_OF_A_REQUEST):
                 return None
             if not self.names and wire.begins_with and name != wire.begins_with:
                 return None
@@ -137,10 +132,6 @@ class CountingProxy:
         self.has_tripped = True
 
 
-def _counts(name: str, wire: Tripwire) -> bool:
-    return name == wire.only if wire.only else name not in (*_NOT_OF_A_REQUEST, MESSAGE)
-
-
 def _one_reply(upstream: socket.socket) -> bytes:
     """The bytes of one reply; in lockstep nothing can follow them."""
     reader, received = hiredis.Reader(), bytearray()
@@ -151,7 +142,3 @@ def _one_reply(upstream: socket.socket) -> bytes:
         received += chunk
         reader.feed(chunk)
     return bytes(received)
-
-
-def _digests() -> dict[str, str]:
-    return {hashlib.sha1(source.encode()).hexdigest(): name for name, source in script_sources().items()}

@@ -1,7 +1,7 @@
-"""Rude clients by the kind of their rudeness: `python -m ops.drills.rude_clients PORT KIND` until standard input ends.
+"""Rude clients by the kind of their rudeness: `python -m ops.drills.rude_clients PORT KIND SECONDS`.
 
-Its last line says how many rounds were done, and how many connections were held at most. The tests use `under`, which
-does the same in threads of their own process.
+It prints how many rounds were done, and how many connections were held at most. It is a process of its own, so that the
+good client's clock does not wait for it. The tests use `under`, which does the same in threads of their process.
 """
 
 from __future__ import annotations
@@ -144,5 +144,5 @@ def under(
 if __name__ == "__main__":
     allow_connections(4 * _NUM_HELD)
     with under(ATTACKS[sys.argv[2]], int(sys.argv[1]), 4, _NUM_HELD, _NUM_NEW) as rude_ones:
-        sys.stdin.read()
+        time.sleep(float(sys.argv[3]))
     print(sum(rude.round for rude in rude_ones), sum(rude.most_held for rude in rude_ones))

@@ -1,8 +1,7 @@
-"""The system under the drills: Redis, API replicas and workers of our own, each on a free port, each easily killed.
+"""The system under the drills: Redis, API replicas and workers, each on a free port, each easily killed.
 
-A member that dies is started again while the drill waits, within a few hundredths of a second. There is no back-off:
-here somebody kills it on purpose. All are started from the main thread, which the kernel watches for them
-(`processes.spawn`), and all are ended when the block ends, also by an exception.
+A member that dies is started again while the drill waits, as by `miniserve up`. All are started from the main thread,
+which the kernel watches for them (`processes.spawn`), and all are ended when the block ends, also by an exception.
 """
 
 from __future__ import annotations
@@ -12,24 +11,25 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from redis import Redis
 
 from ops.drills.fleet import RedisFleet
 from ops.drills.proxy import CountingProxy
-from ops.run import embedded_redis, processes
+from ops.run import processes
+from ops.run.embedded_redis import EmbeddedRedis, free_port, private_directory
+from ops.run.supervisor import START_PATIENCE_S, Member, Supervisor, log_file
 from ops.run.up import why_not_ready
 from scheduler.settings import Settings
 from worker.queue.redis_py import connect
 
-START_PATIENCE_S = 60.0
 _STOP_PATIENCE_S = 20.0
 _LOOK_EVERY_S = 0.01
-_MOST_BAD_STARTS = 3
 # Answers are kept for as long as a drill may take, so that at its end it can be seen that none is there twice.
 DRILL_SETTINGS = Settings(result_ttl_s=3600, log_level="error")
 
@@ -51,78 +51,54 @@ class Shape:
     is_watched: bool = False  # a primary, a replica and three sentinels, instead of one Redis
 
 
-@dataclass(slots=True)
-class Member(processes.Member):
-    """One that is started again when it dies."""
-
-    url: str = ""  # of an API replica
-    is_kept: bool = True
-    num_bad_starts: int = 0
-
-    def bring_back(self) -> None:
-        self.start()
-        self.is_kept = True
-
-
 class System:
     """Made by `running`."""
 
-    def __init__(self, shape: Shape, directory: Path) -> None:
+    def __init__(self, shape: Shape, directory: Path, stack: ExitStack) -> None:
+        """`stack` ends what it holds."""
         self.shape = shape
-        self._fleet = RedisFleet(directory) if shape.is_watched else None
-        if self._fleet is None:
-            port = embedded_redis.free_port() if shape.proxied else None
-            self.server = embedded_redis.start(directory, port, memory_mb=shape.settings.redis_memory_mb)
-        self.redis_url = self.server.url if self._fleet is None else self._fleet.url()
-        self.redis: Redis = connect(self.redis_url)
-        self._proxy = CountingProxy(self.server.port or 0) if shape.proxied else None
-        self._directory = directory
-        self._unread = -1
-        numbers = range(1, shape.num_workers + 1)
-        self.workers = [self._member(f"worker {number}", "worker", shape.settings) for number in numbers]
-        self.apis = [self._api(number) for number in range(1, shape.num_apis + 1)]
+        self._stack = stack
+        if shape.is_watched:
+            self.fleet = RedisFleet(directory)
+            stack.callback(self.fleet.stop)
+            self.redis_url = self.fleet.url()
+        else:
+            port = free_port() if shape.proxied else None
+            self.server = EmbeddedRedis(directory, port, memory_mb=shape.settings.redis_memory_mb)
+            stack.callback(self.server.stop)
+            self.redis_url = self.server.url
+        self.redis: Redis = stack.enter_context(connect(self.redis_url))
+        if shape.proxied:
+            self.proxy = CountingProxy(self.server.port or 0)
+            stack.callback(self.proxy.close)
+        self.urls = [f"http://127.0.0.1:{free_port()}" for _ in range(shape.num_apis)]
+        self.workers = [self._member("worker", number) for number in range(1, shape.num_workers + 1)]
+        self.apis = [self._member("api", number) for number in range(1, shape.num_apis + 1)]
+        self.members = [*self.apis, *self.workers]  # in the order of stopping
+        self._supervisor = Supervisor(self.members, [self.apis, self.workers], lambda _: None)
+        stack.callback(self._supervisor.stop)
 
-    @property
-    def fleet(self) -> RedisFleet:
-        assert self._fleet is not None
-        return self._fleet
-
-    @property
-    def proxy(self) -> CountingProxy:
-        assert self._proxy is not None
-        return self._proxy
-
-    @property
-    def members(self) -> list[Member]:
-        return [*self.apis, *self.workers]  # in the order of stopping
-
-    @property
-    def urls(self) -> list[str]:
-        return [member.url for member in self.apis]
-
-    def _api(self, number: int) -> Member:
-        port = embedded_redis.free_port()
-        member = self._member(f"api {number}", "api", replace(self.shape.settings, port=port))
-        member.url = f"http://127.0.0.1:{port}"
-        return member
-
-    def _member(self, name: str, role: str, settings: Settings) -> Member:
-        is_proxied = name == self.shape.proxied
-        settings = replace(settings, redis_url=self.proxy.url if is_proxied else self.redis_url)
-        command = processes.miniserve_command(role)
-        if role == "worker" and self.shape.worker_command:
-            command = list(self.shape.worker_command)
-        log = self._directory / f"{name.replace(' ', '-')}.log"
+    def _member(self, role: str, number: int) -> Member:
+        name, settings = f"{role} {number}", self.shape.settings
+        settings = replace(settings, redis_url=self.proxy.url if name == self.shape.proxied else self.redis_url)
+        command: list[str] = processes.miniserve_command(role)
+        if role == "api":
+            settings = replace(settings, port=int(self.urls[number - 1].rpartition(":")[2]))
+        elif self.shape.worker_command:
+            command = [*self.shape.worker_command]
+        log: IO[bytes] | int = log_file()
         if name == self.shape.unread:
-            os.mkfifo(log)
-            self._unread = os.open(log, os.O_RDWR)  # one end is open for reading
-        return Member(name, command, processes.environment(settings.to_env()), log)
+            reading, log = os.pipe()
+            for end in (reading, log):
+                self._stack.callback(os.close, end)
+        return Member(name, command, processes.environment(settings.to_env()), log, _STOP_PATIENCE_S)
 
     def start(self) -> None:
-        if self._fleet is not None:
+        if self.shape.is_watched:
             self.fleet.start()
-        for member in self.members:
-            member.start()
+        else:
+            self.server.serve()
+        self._supervisor.start()
         self.wait_until(self.is_ready, START_PATIENCE_S, "all processes ready")
 
     def is_ready(self) -> bool:
@@ -134,22 +110,13 @@ class System:
         seconds, _ = self.redis.time()
         return self.redis.zcount("miniserve:leases", seconds, "+inf")
 
-    def tend(self) -> None:
-        """Start what has died again."""
-        for member in self.members:
-            if member.is_kept and not member.is_alive:
-                returncode = member.process.returncode
-                member.num_bad_starts = 0 if returncode < 0 else member.num_bad_starts + 1
-                if member.num_bad_starts > _MOST_BAD_STARTS:
-                    raise DrillError(f"{member.name} ends with exit status {returncode}; {member.said()}")
-                processes.kill_group(member.process.pid)
-                member.start()
-
     def pause(self, seconds: float) -> None:
-        """Sleep, and keep the members alive meanwhile."""
+        """Sleep, and start again what dies meanwhile. Raises DrillError where a member cannot be kept alive."""
         until_s = time.monotonic() + seconds
         while True:
-            self.tend()
+            self._supervisor.revive()
+            if hopeless := self._supervisor.hopeless():
+                raise DrillError(f"{hopeless.name} does not start; {hopeless.last_words()}")
             left_s = until_s - time.monotonic()
             if left_s <= 0:
                 return
@@ -160,13 +127,10 @@ class System:
         started_s = time.monotonic()
         while not is_true():
             if time.monotonic() - started_s > within_s:
-                raise DrillError(f"not within {within_s:g} s: {what} ({self.said()})")
+                said = "; ".join(member.last_words() for member in self.members)
+                raise DrillError(f"not within {within_s:g} s: {what} ({said})")
             self.pause(_LOOK_EVERY_S)
         return time.monotonic() - started_s
-
-    def said(self) -> str:
-        members = [*self.members, *(self._fleet.members if self._fleet else ())]
-        return "; ".join(member.said() for member in members)
 
     def kill_one(self, members: list[Member], rng: random.Random) -> None:
         """SIGKILL to one of those that live, once one does."""
@@ -198,12 +162,12 @@ class System:
         member.is_kept = False
         member.process.send_signal(signal.SIGTERM)
         self.wait_until(lambda: not member.is_alive, _STOP_PATIENCE_S, f"the end of {member.name}")
-        member.bring_back()
-        if member.url:
-            self.wait_until(lambda: why_not_ready(member.url) is None, START_PATIENCE_S, f"{member.name} ready")
-        else:
-            has_lease = partial(self._is_named, member, "miniserve:leases")
-            self.wait_until(has_lease, START_PATIENCE_S, f"{member.name} ready")
+        member.start()
+        is_of_use: Callable[[], bool] = partial(self._is_named, member, "miniserve:leases")
+        if member in self.apis:
+            url = self.urls[self.apis.index(member)]
+            is_of_use = lambda: why_not_ready(url) is None  # noqa: E731
+        self.wait_until(is_of_use, START_PATIENCE_S, f"{member.name} ready")
 
     def _is_named(self, member: Member, key: str) -> bool:
         """Whether a worker is in this set: of the leases, or of what workers run."""
@@ -224,39 +188,18 @@ class System:
         """Requests that were accepted and have not ended."""
         return self.redis.hlen("miniserve:reservations")
 
-    def kill_redis(self) -> None:
-        self.server.process.kill()
-        self.server.process.wait()
-
-    def start_redis(self) -> None:
-        """The same port and the same directory; returns when it answers."""
-        memory_mb = self.shape.settings.redis_memory_mb
-        self.server = embedded_redis.start(self._directory, self.server.port, memory_mb=memory_mb)
-
-    def end(self) -> None:
-        for member in self.members:
-            member.is_kept = False
-        for group in (self.apis, self.workers):
-            for member in group:
-                if member.is_alive:
-                    member.process.terminate()
-            for member in group:
-                member.stop(_STOP_PATIENCE_S)
-        if self._proxy is not None:
-            self._proxy.close()
-        self.redis.close()
-        if self._unread >= 0:
-            os.close(self._unread)
-        (self._fleet or self.server).stop()
+    def num_stored_twice(self) -> int:
+        """Requests under whose id more than one answer is stored."""
+        with self.redis.pipeline(transaction=False) as pipeline:
+            for key in self.redis.scan_iter("rq:results:*", count=1000):
+                pipeline.xlen(key)
+            return sum(length > 1 for length in pipeline.execute())
 
 
 @contextmanager
 def running(shape: Shape) -> Iterator[System]:
     """A system that is ready. Raises DrillError."""
-    with embedded_redis.private_directory() as directory:
-        system = System(shape, directory)
-        try:
-            system.start()
-            yield system
-        finally:
-            system.end()
+    with private_directory() as directory, ExitStack() as stack:
+        system = System(shape, directory, stack)
+        system.start()
+        yield system

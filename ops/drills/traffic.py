@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import secrets
 import threading
 import time
@@ -33,13 +34,14 @@ ENDLESS = Limits()
 class Habits:
     """What the clients do beyond sending once."""
 
-    retries: bool = True
+    returns: float = math.inf  # after so many refusals, once Retry-After is over; who does so for ever fails over, too
     is_keyed: bool = False  # an Idempotency-Key of its own with every request, the same at each attempt
-    obeys_once: bool = False  # a refused one comes back after Retry-After, once
     addresses: tuple[str, ...] = ("",)  # that they send from in turn; empty: whichever the system takes
-    urls: tuple[str, ...] = ()  # that they know, instead of all
     path: str = "/correct"
     headers: Mapping[str, str] = field(default_factory=dict)
+
+
+ONCE = Habits(returns=0)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +52,7 @@ class Exchange:
     question: Question
     key: str = ""
     due_s: float
-    replica: int = 0  # the place it is sent to
+    replica: int = 0  # the number of the client it is sent by
     ended_s: float = 0.0
     status: int = 0  # 0: no answer at all
     slug: str = ""  # of the last problem
@@ -85,13 +87,11 @@ class Traffic:
     ) -> None:
         self.ended: list[Exchange] = []
         self.last_ok_s = 0.0
-        self._places = [(url, address) for address in habits.addresses for url in habits.urls or urls]
-        self._questions = questions
-        self._bodies = [json.dumps(question).encode() for question in questions]
+        self._clients = [Client(url, source=address) for address in habits.addresses for url in urls]
+        self._questions = [(question, json.dumps(question).encode()) for question in questions]
         self._habits = habits
         self._is_endless = limits == ENDLESS
         self._load = Loop(arrivals, limits, self._see_through)
-        self._at_rest: list[list[Client]] = [[] for _ in self._places]  # clients of each place, with their connections
         self._open: set[int] = set()
         self._has_begun = threading.Event()
         self._fault: BaseException | None = None
@@ -146,45 +146,33 @@ class Traffic:
         try:
             await self._sending
         finally:
-            for client in (client for clients in self._at_rest for client in clients):
+            for client in self._clients:
                 await client.close()
 
     async def _see_through(self, number: int, due_s: float) -> None:
         key = secrets.token_hex(8) if self._habits.is_keyed else ""
-        question, replica = self._questions[number % len(self._questions)], number % len(self._places)
-        exchange = Exchange(number=number, question=question, key=key, due_s=due_s, replica=replica)
-        clients: dict[int, Client] = {}  # that it has while it lasts, by place
+        question, body = self._questions[number % len(self._questions)]
+        exchange = Exchange(number=number, question=question, key=key, due_s=due_s, replica=number % len(self._clients))
         self._open.add(number)
         try:
             async with asyncio.timeout(due_s + PATIENCE_S - time.monotonic()):
-                while (
-                    after_s := await self._attempt(exchange, self._client_of(exchange.replica, clients))
-                ) is not None:
+                while (after_s := await self._attempt(exchange, body)) is not None:
                     await asyncio.sleep(after_s)
         except TimeoutError:
             last = exchange.slug or "nothing"
             exchange.status, exchange.slug = 0, f"no 200 within {PATIENCE_S:g} s, last: {last}"
         finally:
             self._open.discard(number)
-            for place, client in clients.items():
-                self._at_rest[place].append(client)
         exchange.ended_s = time.monotonic()
         if exchange.is_ok:
             self.last_ok_s = exchange.ended_s
         self.ended.append(exchange)
 
-    def _client_of(self, place: int, clients: dict[int, Client]) -> Client:
-        if place not in clients:
-            url, address = self._places[place]
-            clients[place] = self._at_rest[place].pop() if self._at_rest[place] else Client(url, source=address)
-        return clients[place]
-
-    async def _attempt(self, exchange: Exchange, client: Client) -> float | None:
+    async def _attempt(self, exchange: Exchange, body: bytes) -> float | None:
         """The seconds until the next one; None where the exchange is over."""
         headers = {**self._habits.headers, **(key_header(exchange.key) if exchange.key else {})}
-        sent_s = time.monotonic()
+        client, sent_s = self._clients[exchange.replica], time.monotonic()
         try:
-            body = self._bodies[exchange.number % len(self._bodies)]
             reply = await client.request("POST", self._habits.path, body, headers, PATIENCE_S)
         except OSError as error:
             return self._broken(exchange, error)
@@ -192,11 +180,8 @@ class Traffic:
         if exchange.slug in _REFUSED:
             after_s = float(exchange.answer.get("retry_after_s", 1))
             exchange.refusals.append((time.monotonic() - sent_s, after_s))
-            if self._habits.retries or self._habits.obeys_once and len(exchange.refusals) == 1:
-                return after_s
-        if exchange.slug == "shutting-down" and self._habits.retries:
-            return self._fail_over(exchange, exchange.slug)
-        return None
+            return after_s if len(exchange.refusals) <= self._habits.returns else None
+        return self._fail_over(exchange, exchange.slug) if exchange.slug == "shutting-down" else None
 
     def _note(self, exchange: Exchange, reply: Reply) -> None:
         exchange.status, exchange.answer = reply.status, document_of(reply.body)
@@ -207,15 +192,15 @@ class Traffic:
     def _broken(self, exchange: Exchange, error: OSError) -> float | None:
         why = "closed before the answer" if isinstance(error, ClosedEarly) else "connection refused"
         has_begun = isinstance(error, ClosedEarly) and error.has_begun
-        if self._habits.retries and (not has_begun or exchange.key):
-            return self._fail_over(exchange, why)
         exchange.status, exchange.slug = 0, why
-        return None
+        return self._fail_over(exchange, why) if not has_begun or exchange.key else None
 
-    def _fail_over(self, exchange: Exchange, why: str) -> float:
+    def _fail_over(self, exchange: Exchange, why: str) -> float | None:
+        if math.isfinite(self._habits.returns):
+            return None
         exchange.failovers.append(why)
-        exchange.replica = (exchange.replica + 1) % len(self._places)
-        return 0.0 if len(exchange.failovers) < len(self._places) else _PAUSE_S
+        exchange.replica = (exchange.replica + 1) % len(self._clients)
+        return 0.0 if len(exchange.failovers) < len(self._clients) else _PAUSE_S
 
 
 def key_header(key: str) -> dict[str, str]:

@@ -27,16 +27,15 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from ops.run import processes
+from ops.run.supervisor import Member
 from worker.queue.server import OLDEST_VERSION
 
 # The first of each branch, in Redis and in Valkey, without CVE-2025-49844: a script could leave Lua's sandbox.
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0
-STOP_PATIENCE_S = 5.0
+_STOP_PATIENCE_S = 5.0
 LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
 MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 # Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO: how full it is.
@@ -57,104 +56,116 @@ class RedisUnavailable(RuntimeError):
     """No usable redis-server, or it did not start; the message says what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddedRedis:
-    """A running server. To bring it back after a crash, `start` it again with the same directory and port."""
+class EmbeddedRedis(Member):
+    """A server that keeps its data in `directory`; started again, it goes on with what is there.
 
-    process: subprocess.Popen[bytes]
-    directory: Path
-    port: int | None = None  # on loopback; None: only the socket
-    password: str = field(default="", repr=False)
+    Raises RedisUnavailable where no server can be started there.
+    """
 
-    @property
-    def socket(self) -> Path:
-        return self.directory / SOCKET_NAME
+    def __init__(
+        self, directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False,
+        memory_mb: int = 0,
+    ) -> None:  # fmt: skip
+        self.directory, self.port, self._password = directory, port, password  # on loopback; None: only the socket
+        self.socket = directory / SOCKET_NAME
+        if len(os.fsencode(self.socket)) > MAX_SOCKET_PATH_BYTES:
+            raise RedisUnavailable(
+                f"the socket {self.socket} has {len(os.fsencode(self.socket))} bytes in its path, at most "
+                f"{MAX_SOCKET_PATH_BYTES} are possible: set TMPDIR to a shorter path"
+            )
+        login, rights = f">{password}" if password else "nopass", _OUR_RIGHTS if is_guarded else _ALL_RIGHTS
+        (directory / CONFIG_NAME).write_text(f"user default on {login} ~* &* {rights}\n")
+        options = {
+            "port": port or 0,
+            "bind": "127.0.0.1",
+            "unixsocket": self.socket,
+            "unixsocketperm": 700,
+            "dir": directory,
+            "logfile": directory / LOG_NAME,
+            "appendonly": "yes",
+            "appendfsync": "everysec",
+            "auto-aof-rewrite-min-size": "8mb",
+            "save": "",
+            "stream-node-max-bytes": 256,  # each job's result is a stream of one: 4,096 bytes for it would be waste
+            "maxmemory": f"{memory_mb}mb",  # 0: no limit
+            "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
+        }
+        program = str(find_redis_server())
+        arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        super().__init__("redis", [program, str(directory / CONFIG_NAME), *arguments], output=subprocess.DEVNULL)
+        self.patience_s = _STOP_PATIENCE_S
+        self.remedy = f"if {program} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
 
     @property
     def url(self) -> str:
         """Return the URL of its port if it has one, else of its socket."""
         if self.port is not None:
-            login = f":{self.password}@" if self.password else ""
+            login = f":{self._password}@" if self._password else ""
             return f"redis://{login}127.0.0.1:{self.port}/0"
         return self.socket_url
 
     @property
     def socket_url(self) -> str:
-        return f"unix://{self.socket}" + (f"?password={self.password}" if self.password else "")
+        return f"unix://{self.socket}" + (f"?password={self._password}" if self._password else "")
 
     @property
     def pid(self) -> int:
         return self.process.pid
 
-    def stop(self) -> None:
-        """Orderly stop, then force. Does nothing to a server that is gone."""
-        processes.stop(self.process, STOP_PATIENCE_S)
+    def serve(self) -> EmbeddedRedis:
+        """Start it and wait until it answers. Raises RedisUnavailable."""
+        self.start()
+        deadline = time.monotonic() + START_PATIENCE_S
+        while time.monotonic() < deadline and self.is_alive:
+            if self._answers():
+                return self
+            time.sleep(_POLL_S)
+        self.stop()
+        raise RedisUnavailable(f"redis-server did not start in {self.directory}: {self.last_words()}")
+
+    def _answers(self) -> bool:
+        """True for +PONG (a server that still loads its file says -LOADING) from this very process: an earlier one may
+        still be about to end."""
+        login = f"AUTH {self._password}\r\n" if self._password else ""
+        try:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(1.0)
+                connection.connect(str(self.socket))
+                connection.sendall(f"{login}PING\r\nINFO server\r\nQUIT\r\n".encode())
+                said = b"".join(iter(lambda: connection.recv(65536), b""))
+        except OSError:
+            return False
+        return said.removeprefix(b"+OK\r\n").startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % self.pid in said
+
+    def last_words(self) -> str:
+        try:
+            lines = (self.directory / LOG_NAME).read_text(errors="replace").splitlines()
+        except OSError:
+            return "it wrote no log"
+        return f"its log ends: {' | '.join(lines[-3:])}"
 
 
 def start(
     directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False, memory_mb: int = 0
 ) -> EmbeddedRedis:
-    """Start a server that keeps its data in `directory` and wait until it answers. Raises RedisUnavailable.
-
-    Call it from a thread that outlives the server (see `processes.spawn`).
-    """
-    command = server_command(directory, port, password, is_guarded=is_guarded, memory_mb=memory_mb)
-    server = EmbeddedRedis(processes.spawn(command, output=subprocess.DEVNULL), directory, port, password)
-    if wait_until_up(server):
-        return server
-    server.stop()
-    raise RedisUnavailable(f"redis-server did not start in {directory}: {last_words(directory)}")
-
-
-def server_command(
-    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False, memory_mb: int = 0
-) -> list[str]:
-    """The command line of a server for this directory and port; writes its user and password into a file. Raises
-    RedisUnavailable."""
-    path = directory / SOCKET_NAME
-    if len(os.fsencode(path)) > MAX_SOCKET_PATH_BYTES:
-        raise RedisUnavailable(
-            f"the socket {path} has {len(os.fsencode(path))} bytes in its path, at most {MAX_SOCKET_PATH_BYTES} are "
-            "possible: set TMPDIR to a shorter path"
-        )
-    rights = _OUR_RIGHTS if is_guarded else _ALL_RIGHTS
-    login = f">{password}" if password else "nopass"
-    (directory / CONFIG_NAME).write_text(f"user default on {login} ~* &* {rights}\n")
-    options = {
-        "port": port or 0,
-        "bind": "127.0.0.1",
-        "unixsocket": path,
-        "unixsocketperm": 700,
-        "dir": directory,
-        "logfile": directory / LOG_NAME,
-        "appendonly": "yes",
-        "appendfsync": "everysec",
-        "auto-aof-rewrite-min-size": "8mb",
-        "save": "",
-        "stream-node-max-bytes": 256,  # each job's result is a stream of one: 4,096 bytes for it would be waste
-        "maxmemory": f"{memory_mb}mb",  # 0: no limit
-        "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
-    }
-    arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-    return [str(find_redis_server()), str(directory / CONFIG_NAME), *arguments]
+    """A server that answers. Raises RedisUnavailable."""
+    return EmbeddedRedis(directory, port, password, is_guarded=is_guarded, memory_mb=memory_mb).serve()
 
 
 def find_redis_server() -> Path:
     """The first server without a known hole in its Lua, the system's before the bundled one; without any the first of
     version 6.2 or later, with a warning."""
-    versions = {candidate: version_of(candidate) for candidate in _candidates() if candidate.is_file()}
-    for candidate, version in versions.items():
-        if is_safe(version):
-            return candidate
-    for candidate, version in versions.items():
-        if version >= OLDEST_VERSION:
-            numbers = ".".join(map(str, version))
-            logger.warning("%s %s may have a hole in its Lua (CVE-2025-49844): update it", candidate, numbers)
-            return candidate
-    raise RedisUnavailable(
-        "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
-        "or name a running Redis with --redis-url"
-    )
+    versions = {path: version for path in _candidates() if (version := version_of(path)) >= OLDEST_VERSION}
+    if not versions:
+        raise RedisUnavailable(
+            "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
+            "or name a running Redis with --redis-url"
+        )
+    found = max(versions, key=lambda path: is_safe(versions[path]))  # of equals the first
+    if not is_safe(versions[found]):
+        numbers = ".".join(map(str, versions[found]))
+        logger.warning("%s %s may have a hole in its Lua (CVE-2025-49844): update it", found, numbers)
+    return found
 
 
 def _candidates() -> Iterator[Path]:
@@ -207,40 +218,6 @@ def free_ports(number: int) -> list[int]:
         if len(found) == number:
             return found
     raise OSError(errno.EADDRINUSE, f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
-
-
-def wait_until_up(server: EmbeddedRedis, patience_s: float = START_PATIENCE_S) -> bool:
-    """Wait until it serves commands; False when the process died or the time is over."""
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline and server.process.poll() is None:
-        if _answers(server):
-            return True
-        time.sleep(_POLL_S)
-    return False
-
-
-def _answers(server: EmbeddedRedis) -> bool:
-    """True for +PONG (a server that still loads its file says -LOADING) from this very process: an earlier one may
-    still be about to end."""
-    login = f"AUTH {server.password}\r\n" if server.password else ""
-    try:
-        with socket.socket(socket.AF_UNIX) as connection:
-            connection.settimeout(1.0)
-            connection.connect(str(server.socket))
-            connection.sendall(f"{login}PING\r\nINFO server\r\nQUIT\r\n".encode())
-            said = b"".join(iter(lambda: connection.recv(65536), b""))
-    except OSError:
-        return False
-    return said.removeprefix(b"+OK\r\n").startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % server.pid in said
-
-
-def last_words(directory: Path) -> str:
-    """The end of the server's log, in one line."""
-    try:
-        lines = (directory / LOG_NAME).read_text(errors="replace").splitlines()
-    except OSError:
-        return "it wrote no log"
-    return " | ".join(lines[-3:])
 
 
 @contextmanager

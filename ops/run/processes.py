@@ -12,20 +12,14 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from scheduler.settings import PREFIX
 
 _PR_SET_PDEATHSIG = 1
-_START_PATIENCE_S = 60.0
-STOP_PATIENCE_S = 30.0
-_LOOK_EVERY_S = 0.05
 
 
 def die_with_parent(death_signal: int = signal.SIGKILL, parent_pid: int | None = None) -> None:
@@ -75,14 +69,11 @@ def foreground() -> Iterator[None]:
 
 
 def spawn(
-    command: Sequence[str],
-    env: Mapping[str, str] | None = None,
-    output: IO[bytes] | int | None = None,
-    errors: IO[bytes] | int | None = subprocess.STDOUT,
+    command: Sequence[str], env: Mapping[str, str] | None = None, output: IO[bytes] | int | None = None
 ) -> subprocess.Popen[bytes]:
     """Start a child that leads its own session and dies with us.
 
-    `output` takes its stdout, and its stderr unless `errors` names another place (None: ours).
+    `output` takes what it writes (None: ours does); of a child with DEVNULL we still show the errors.
 
     Call it from a thread that lives as long as the child shall: the kernel watches the thread, not the process.
     """
@@ -91,7 +82,7 @@ def spawn(
         env=None if env is None else dict(env),
         stdin=subprocess.DEVNULL,
         stdout=output,
-        stderr=output if errors == subprocess.STDOUT else errors,
+        stderr=None if output == subprocess.DEVNULL else output,
         start_new_session=True,
         preexec_fn=_death_watch(os.getpid()),
     )
@@ -123,68 +114,6 @@ def environment(more: Mapping[str, str]) -> dict[str, str]:
     """Ours without the variables of our options, and `more`: what a child does must not depend on what the shell has
     set."""
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)} | dict(more)
-
-
-@contextmanager
-def running(
-    command: Sequence[str], env: Mapping[str, str], why_not: Callable[[], str | None]
-) -> Iterator[tuple[subprocess.Popen[bytes], IO[bytes]]]:
-    """A child and its output, once `why_not` has no reason left. Raises RuntimeError, with what it said, where it does
-    not start."""
-    with tempfile.TemporaryFile() as log:
-        process = spawn(command, env, output=log)
-        try:
-            deadline = time.monotonic() + _START_PATIENCE_S
-            while (reason := why_not()) is not None:
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise RuntimeError(f"`{' '.join(command)}` does not start ({reason}):\n{said(log)}")
-                time.sleep(_LOOK_EVERY_S)
-            yield process, log
-        finally:
-            stop(process, STOP_PATIENCE_S)
-
-
-def said(log: IO[bytes]) -> str:
-    """All that a child has written so far. The place at which it writes on stays."""
-    return os.pread(log.fileno(), os.fstat(log.fileno()).st_size, 0).decode(errors="replace")
-
-
-@dataclass(slots=True)
-class Member:
-    """One process of a system, whose output goes to a file."""
-
-    name: str
-    command: Sequence[str]
-    env: dict[str, str]
-    log: Path
-    started: subprocess.Popen[bytes] | None = None
-
-    @property
-    def process(self) -> subprocess.Popen[bytes]:
-        assert self.started is not None
-        return self.started
-
-    @property
-    def is_alive(self) -> bool:
-        return self.started is not None and self.started.poll() is None
-
-    def start(self) -> None:
-        with self.log.open("ab") as log:
-            self.started = spawn(self.command, self.env, output=log)
-
-    def kill(self) -> None:
-        """SIGKILL for the whole process group: a replica's master and its worker."""
-        if self.is_alive:
-            kill_group(self.process.pid)
-
-    def stop(self, patience_s: float) -> None:
-        if self.started is not None:
-            stop(self.started, patience_s)
-
-    def said(self) -> str:
-        """How its output ends, in one line."""
-        lines = self.log.read_text(errors="replace").splitlines() if self.log.is_file() else []
-        return f"{self.name} said: {' | '.join(lines[-3:]) or 'nothing'}"
 
 
 def miniserve_command(*arguments: str) -> list[str]:

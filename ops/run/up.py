@@ -30,10 +30,10 @@ import click
 
 from ops.options import check_keys, check_spans
 from ops.run import banner, embedded_redis, health, logs, processes
-from ops.run.embedded_redis import URL_NAME
+from ops.run.embedded_redis import URL_NAME, EmbeddedRedis
 from ops.run.model_facts import read_model_facts
 from ops.run.status_line import CLEAR, StatusLine
-from ops.run.supervisor import Child, Signals, Supervisor
+from ops.run.supervisor import Member, Signals, Supervisor
 from ops.run.temporary_files import check_temporary
 from scheduler.settings import QUEUE_MODES, Settings
 from scheduler.urls import hide_password
@@ -58,13 +58,13 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: 
         if die_with_parent:  # that is, under make, which would call Ctrl-C an error if it got it, too
             stack.enter_context(processes.foreground())
         signals = stack.enter_context(Signals())
-        redis_child = None
+        redis_server = None
         if settings.redis_url and settings.uses_queue:
             _check_redis(settings.redis_url)
         elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
-            redis_child, settings = _start_redis(directory, settings)
-        supervisor = _supervisor(settings, redis_child, with_dashboard, pools)
+            redis_server, settings = _start_redis(directory, settings)
+        supervisor = _supervisor(settings, redis_server, with_dashboard, pools)
         try:
             supervisor.start()
             return _serve(settings, supervisor, signals, with_dashboard)
@@ -217,60 +217,40 @@ def _check_redis(url: str) -> None:
         raise click.ClickException(f"the Redis at {shown} does not answer ({reason}): check --redis-url") from None
 
 
-def _start_redis(directory: Path, settings: Settings) -> tuple[Child, Settings]:
+def _start_redis(directory: Path, settings: Settings) -> tuple[EmbeddedRedis, Settings]:
+    port = settings.redis_port or None
+    password = secrets.token_urlsafe() if port else ""
     try:
-        port = settings.redis_port or None
-        password = secrets.token_urlsafe() if port else ""
-        about: dict[str, Any] = {"is_guarded": True, "memory_mb": settings.redis_memory_mb}
-        server = embedded_redis.start(directory, port, password, **about)
-        command = embedded_redis.server_command(directory, port, password, **about)
-        (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
+        server = embedded_redis.start(directory, port, password, is_guarded=True, memory_mb=settings.redis_memory_mb)
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None
-
-    def launch() -> subprocess.Popen[bytes]:
-        return processes.spawn(command, output=subprocess.DEVNULL, errors=None)
-
-    child = Child("redis", launch, embedded_redis.STOP_PATIENCE_S, started=server.process)
-    child.last_words = lambda: f"its log ends: {embedded_redis.last_words(directory)}"
-    child.remedy = f"if {command[0]} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
-    return child, replace(settings, redis_url=server.socket_url)
+    (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
+    return server, replace(settings, redis_url=server.socket_url)
 
 
 def _supervisor(
-    settings: Settings, redis_child: Child | None, with_dashboard: bool, pools: tuple[int, int]
+    settings: Settings, redis_server: EmbeddedRedis | None, with_dashboard: bool, pools: tuple[int, int]
 ) -> Supervisor:
     env = {**os.environ, **settings.to_env()}
     env.pop("MINISERVE_ROLE", None)  # each worker is told its own
     env.pop("NOTIFY_SOCKET", None)  # gunicorn would report, too, and too early
-    patience_s = settings.grace_s + _MARGIN_S
 
-    def role(name: str, *command: str) -> Child:
-        return Child(name, lambda: processes.spawn(processes.miniserve_command(*command), env), patience_s)
+    def role(name: str, *command: str, **about: Any) -> Member:
+        command_line = processes.miniserve_command(*command)
+        return Member(name, command_line, env, patience_s=settings.grace_s + _MARGIN_S, **about)
 
-    redis_stage = [redis_child] if redis_child else []
+    redis_stage = [redis_server] if redis_server else []
     num_workers = settings.workers if settings.uses_queue and not any(pools) else 0
     workers = [role(f"worker {number}", "worker") for number in range(1, num_workers + 1)]
     for name, number in zip(("prefill", "decode"), pools, strict=True):
         workers += [role(f"{name} worker {each}", "worker", "--role", name) for each in range(1, number + 1)]
     api = [role("api", "api")]
-    dashboard = [_dashboard(env, patience_s)] if with_dashboard else []
-    monitor = [replace(role("monitor", "monitor"), is_optional=True)] if settings.alert_webhook else []
-    children = [*redis_stage, *workers, *api, *dashboard, *monitor]
-    return Supervisor(children, [monitor, api, workers, dashboard, redis_stage], _say)
-
-
-def _dashboard(env: dict[str, str], patience_s: float) -> Child:
-    """The dashboard listens on loopback only, for every MINISERVE_HOST, and therefore has no log-in.
-
-    It stops in one or two seconds. On a busy machine these have lasted longer than five.
-    """
-    command = processes.miniserve_command("dashboard", "--host", "127.0.0.1", "--dashboard-open")
-
-    def launch() -> subprocess.Popen[bytes]:
-        return processes.spawn(command, env, output=subprocess.DEVNULL, errors=None)
-
-    return Child("dashboard", launch, patience_s, is_optional=True)
+    monitor = [role("monitor", "monitor", is_optional=True)] if settings.alert_webhook else []
+    # On loopback only, for every MINISERVE_HOST: it has no log-in. Its stop takes two seconds, on a busy machine five.
+    on_loopback = ("dashboard", "--host", "127.0.0.1", "--dashboard-open")
+    dashboard = [role("dashboard", *on_loopback, output=subprocess.DEVNULL, is_optional=True)] if with_dashboard else []
+    members = [*redis_stage, *workers, *api, *dashboard, *monitor]
+    return Supervisor(members, [monitor, api, workers, dashboard, redis_stage], _say)
 
 
 def why_not_ready(url: str) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -124,6 +125,17 @@ def _server_of_version(version: str, directory: Path) -> Path:
     program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=0 malloc=libc bits=64'\n")
     program.chmod(0o755)
     return program
+
+
+def test_where_no_port_may_be_opened_the_search_for_one_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    class ForbiddenSocket(socket.socket):
+        def bind(self, address: object) -> None:
+            raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr(socket, "socket", ForbiddenSocket)
+
+    with pytest.raises(PermissionError):
+        embedded_redis.free_port()
 
 
 _STARTER = """

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 
 from ops.run import embedded_redis, processes
 from ops.run.embedded_redis import EmbeddedRedis
+from ops.run.supervisor import Member, log_file
 from tests.running_system import wait_until
 from tests.webhook_receiver import WebhookReceiver
 
@@ -22,23 +22,19 @@ class Monitor:
     """Use it as a context manager."""
 
     def __init__(self, redis_url: str, webhook: str, place: Path) -> None:
-        self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self.env = {**os.environ, "MINISERVE_ALERT_WEBHOOK": webhook, "TMPDIR": str(place)}
         command = processes.miniserve_command("monitor", "--redis-url", redis_url, "--log-format", "json")
-        self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=self.env)
+        self._member = Member("monitor", command, self.env, log_file())
+        self._member.start()
+        self.process, self.said = self._member.process, self._member.said
 
     def __enter__(self) -> Monitor:
         wait_until(lambda: '"watching"' in self.said(), 20, "it watches")
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.process.poll() is None:
-            self.process.kill()
+        self._member.kill()
         self.process.wait()
-        self._log.close()
-
-    def said(self) -> str:
-        return processes.said(self._log)
 
     def is_healthy(self) -> bool:
         return subprocess.run([sys.executable, "-m", "ops.run.health", "monitor"], env=self.env).returncode == 0

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ops.run import processes
-from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Child, Signals, Supervisor
+from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Member, Signals, Supervisor
 from tests.pace import patient
 from tests.running_system import is_running
 
@@ -24,8 +23,8 @@ DEAF = [
 ]
 
 
-def _child(name: str, command: list[str], patience_s: float = 2.0) -> Child:
-    return Child(name, lambda: processes.spawn(command, output=subprocess.DEVNULL), patience_s)
+def _child(name: str, command: list[str], patience_s: float = 2.0, output: int = subprocess.DEVNULL) -> Member:
+    return Member(name, command, output=output, patience_s=patience_s)
 
 
 @pytest.fixture
@@ -53,43 +52,46 @@ def test_a_killed_child_is_back_at_once_and_a_line_says_so(signals: Signals, sai
     first = child.process
 
     first.kill()
-    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive())
+    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive)
     supervisor.stop(signals)
 
     assert is_back
     assert f"worker 1 (pid {first.pid}) ended with signal SIGKILL; starting it again" in said
 
 
-def test_a_child_that_keeps_dying_is_never_left_alone_for_more_than_two_seconds() -> None:
+@pytest.mark.parametrize(
+    ("lives_s", "first_s", "longest_s"), [(0.0, 0.1, LONGEST_PAUSE_S), (3.0, 0.1, 0.1)], ids=["dies at once", "serves"]
+)
+def test_a_child_that_keeps_dying_is_started_ever_later_and_one_that_served_at_once(
+    lives_s: float, first_s: float, longest_s: float
+) -> None:
     child = _child("api", SLEEP)
-    child.start(now=0.0)
+    child.start()
     child.process.kill()
     child.process.wait()
 
     pauses = []
-    for now in range(1, 10):
-        child.started_at = float(now)
+    for now in range(10, 100, 10):
+        child.started_at = now - lives_s
         child.note_death(float(now))
-        pauses.append(child.due_at - now)
+        pauses.append(round(child.due_at - now, 3))
 
     assert pauses == sorted(pauses)
-    assert pauses[0] < 0.5  # a dead child is to be back within a second
-    assert pauses[-1] == LONGEST_PAUSE_S == 2.0
+    assert (pauses[0], pauses[-1]) == (first_s, longest_s)
 
 
-def test_a_child_that_is_killed_every_few_seconds_is_back_at_once_however_often() -> None:
+def test_a_child_that_is_killed_on_purpose_is_never_called_hopeless(signals: Signals, said: list[str]) -> None:
     child = _child("worker 1", SLEEP)
-    child.start(now=0.0)
-    child.process.kill()
-    child.process.wait()
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
 
-    pauses = []
-    for now in range(3, 30, 3):
-        child.started_at = now - 3.0
-        child.note_death(float(now))
-        pauses.append(child.due_at - now)
+    for _ in range(2 * MOST_QUICK_DEATHS):
+        before = child.process
+        child.kill()
+        assert _run_until(supervisor, signals, lambda before=before: child.process is not before)
+    supervisor.stop(signals)
 
-    assert max(pauses) < 0.5
+    assert supervisor.hopeless() is None
 
 
 def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
@@ -111,9 +113,9 @@ def test_an_optional_child_that_never_runs_is_given_up_with_a_line_and_costs_nob
     supervisor = Supervisor([api, dashboard], [[api], [dashboard]], said.append)
     supervisor.start()
 
-    is_given_up = _run_until(supervisor, signals, lambda: dashboard.has_ended)
+    is_given_up = _run_until(supervisor, signals, lambda: not dashboard.is_kept)
     longest_wait_s = supervisor.revive()
-    lines, hopeless, is_api_alive = list(said), supervisor.hopeless(), api.is_alive()
+    lines, hopeless, is_api_alive = list(said), supervisor.hopeless(), api.is_alive
     supervisor.stop(signals)
 
     assert is_given_up and hopeless is None and is_api_alive
@@ -131,12 +133,11 @@ def test_children_stop_in_the_order_of_the_stages(signals: Signals, said: list[s
     supervisor.stop(signals)
 
     assert said == ["stopping api", "stopping worker 1", "stopping redis"]
-    assert not any(child.is_alive() for child in (api, worker, redis))
+    assert not any(child.is_alive for child in (api, worker, redis))
 
 
 def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Signals, said: list[str]) -> None:
-    child = _child("api", DEAF, patience_s=0.3)
-    child.launch = lambda: processes.spawn(DEAF, output=subprocess.PIPE)
+    child = _child("api", DEAF, patience_s=0.3, output=subprocess.PIPE)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
     child.process.stdout.read(1)
@@ -149,7 +150,7 @@ def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Si
 
 
 def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None:
-    child = Child("api", lambda: processes.spawn(DEAF, output=subprocess.PIPE), patience_s=3600.0)
+    child = _child("api", DEAF, patience_s=3600.0, output=subprocess.PIPE)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
     child.process.stdout.read(1)
@@ -157,7 +158,7 @@ def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None
 
     supervisor.stop(signals)
 
-    assert not child.is_alive()
+    assert not child.is_alive
     helper.wait()
     child.process.stdout.close()
 
@@ -168,7 +169,7 @@ def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: 
         "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid, flush=True)\n"
         "time.sleep(60)"
     )
-    child = Child("api", lambda: processes.spawn([sys.executable, "-c", family], output=subprocess.PIPE), 2.0)
+    child = _child("api", [sys.executable, "-c", family], output=subprocess.PIPE)
     supervisor = Supervisor([child], [[child]], said.append)
     supervisor.start()
     first, grandchild = child.process, int(child.process.stdout.readline())

@@ -62,11 +62,11 @@ def test_an_experiment_that_is_ended_leaves_its_rows_and_no_server(tmp_path: Pat
     code = """
 import sys, time
 from ops.bench import command, static_sweep
-from ops.run import processes
+from ops.run.supervisor import Member, running
 def measure(plan):
     asleep = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with processes.running(asleep, {}, lambda: None) as (server, _):
-        yield {"pid": server.pid}
+    with running(Member("asleep", asleep, {}), lambda: None) as server:
+        yield {"pid": server.process.pid}
         time.sleep(600)
 static_sweep.measure = measure
 command.bench(["static-sweep", "--out", sys.argv[1]])

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ops.drills.traffic import Exchange, Habits, Traffic
+from ops.drills.traffic import ONCE, Exchange, Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.run.embedded_redis import free_port
-from tests.mailbox_house import eventually
 from tests.small_server import FULL, OK, LastWords, StartServer, http, small_servers
 
 STOPPING = {"type": "urn:miniserve:problem:shutting-down", "retry_after_s": 1}
@@ -51,23 +50,8 @@ def test_a_refused_client_comes_back_after_retry_after(start_server: StartServer
     assert len(one.refusals) == 2
 
 
-def test_a_client_that_waits_to_come_back_keeps_its_connection_for_itself(start_server: StartServer) -> None:
-    def answer(number: int) -> bytes:
-        is_first = server.received.count(server.received[-1]) == 1
-        return http(503, FULL | {"retry_after_s": 0.1 if number == 1 else 0.3}) if is_first else http(200, OK)
-
-    server = start_server(answer)
-    questions = [{"sentence": "He goed."}, {"sentence": "She goed."}]
-
-    with Traffic([server.url], questions, ClosedLoop(2), Limits(total=2)) as traffic:
-        eventually(lambda: traffic.is_over)
-
-    assert len(server.received) == 4
-    assert len(set(zip(server.received, server.peers, strict=True))) == 2
-
-
 def test_a_client_that_obeys_once_takes_the_second_refusal(start_server: StartServer) -> None:
-    (one,) = ask(start_server(answers((503, SOON))).url, habits=Habits(retries=False, obeys_once=True))
+    (one,) = ask(start_server(answers((503, SOON))).url, habits=Habits(returns=1))
 
     assert (one.status, one.slug, len(one.refusals)) == (503, "queue-full", 2)
 
@@ -75,7 +59,7 @@ def test_a_client_that_obeys_once_takes_the_second_refusal(start_server: StartSe
 def test_a_client_without_patience_takes_the_first_refusal(start_server: StartServer) -> None:
     server = start_server(answers((503, SOON)))
 
-    (one,) = ask(server.url, habits=Habits(retries=False))
+    (one,) = ask(server.url, habits=ONCE)
 
     assert (one.status, server.num_requests) == (503, 1)
 

@@ -1,0 +1,105 @@
+"""The figures of a drill, and what is asked of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ops.drills.traffic import Exchange
+
+Figures = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure and what is asked of it."""
+
+    what: str
+    value: Any
+    bar: str
+    is_met: bool
+
+
+def at_most(what: str, value: float | None, most: float) -> Check:
+    return Check(what, value, f"<= {most:g}", value is not None and value <= most)
+
+
+def at_least(what: str, value: float | None, least: float) -> Check:
+    return Check(what, value, f">= {least:g}", value is not None and value >= least)
+
+
+def equal(what: str, value: Any, wanted: Any) -> Check:
+    return Check(what, value, f"= {wanted}", value == wanted)
+
+
+def says(what: str, value: str, wanted: str) -> Check:
+    """Something in these words."""
+    return Check(what, value, wanted, wanted in value)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """What is asked of one of the figures: `asks` is at_most, at_least, equal or says."""
+
+    what: str
+    figure: str  # its name; NAME/NAME for one within another
+    asks: Callable[[str, Any, Any], Check]
+    limit: Any
+    of: str = ""  # another figure: the limit is a share of it,
+    more: float = 0.0  # and so much more
+
+    def check(self, figures: Figures) -> Check:
+        limit = self.limit * (_figure(figures, self.of) or 0.0) + self.more if self.of else self.limit
+        return self.asks(self.what, _figure(figures, self.figure), limit)
+
+
+def _figure(figures: Figures, name: str) -> Any:
+    """None where it was not found."""
+    found: Any = figures
+    for key in name.split("/"):
+        found = found.get(key)
+        if found is None:
+            break
+    return found
+
+
+NOTHING_LOST = tuple(Bar(name, name, equal, 0) for name in ("lost", "duplicated", "wrong"))
+
+
+def answers_per_s(exchanges: Sequence[Exchange]) -> float:
+    """Between the first tenth and the last: without the filling and the emptying of the batch."""
+    ends = sorted(exchange.ended_s for exchange in exchanges if exchange.is_ok)
+    middle = ends[len(ends) // 10 : len(ends) - len(ends) // 10]
+    return (len(middle) - 1) / (middle[-1] - middle[0]) if middle and middle[-1] > middle[0] else 0.0
+
+
+def percentile(values: Sequence[float], percent: float) -> float | None:
+    return round(float(np.percentile(values, percent)), 1) if len(values) else None
+
+
+def latency_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:
+    """Of those that were answered."""
+    return percentile([1e3 * one.latency_s for one in exchanges if one.is_ok], percent)
+
+
+def figures_of(ended: Sequence[Exchange], num_clients: int = 0) -> Figures:
+    """What became of the requests of one load, of so many clients in a closed loop."""
+    # The first requests of these come at one moment.
+    first = [1e3 * one.refusals[0][0] for one in ended if one.refusals and one.number < num_clients]
+    later = [1e3 * said_s for one in ended for said_s, _ in one.refusals[one.number < num_clients :]]
+    refused = [one for one in ended if one.refusals]
+    return {
+        "requests": len(ended),
+        "refused": sum(len(one.refusals) for one in refused),
+        "per_s": round(answers_per_s(ended), 1),
+        **{f"{name}_ms": latency_ms(ended, percent) for name, percent in (("p50", 50), ("p99", 99), ("max", 100))},
+        "refusals_p50_ms": percentile(later, 50), "refusals_p99_ms": percentile(later, 99),
+        "first_refusals": len(first), "first_refusals_p99_ms": percentile(first, 99),
+        "admitted_share": round(sum(one.is_ok for one in refused) / len(refused), 3) if refused else None,
+        "statuses": dict(sorted(Counter(str(one.status) for one in ended).items())),
+        "lost_by": dict(Counter(one.slug for one in ended if not one.is_ok)),
+    }  # fmt: skip

@@ -1,0 +1,88 @@
+"""What drills look at while a load lasts, and what it comes to."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import psutil
+
+from ops.drills.drill import Look
+from ops.drills.figures import Figures
+from ops.drills.system import DrillError, System
+from ops.observe.scrape import Scrape, scrape
+
+Looks = list[tuple[float, Any]]
+_FLOOR_S = 0.002  # waits this close to each other are equal: less than an iteration
+_WARM_S = 300.0  # buffers and memories of words fill up
+_REDIS_WARM_S = 420.0  # so do the answers that are kept for a minute
+_WINDOW_S = 60.0
+_QUEUE_TIME = "miniserve_request_queue_time_seconds"
+
+
+def off_percent(predicted_s: float, real_s: float) -> float:
+    """0 where they are closer than the floor."""
+    difference_s = abs(predicted_s - real_s)
+    return 0.0 if difference_s <= _FLOOR_S else round(100 * difference_s / real_s, 1) if real_s else 100.0
+
+
+def waits_of(looks: Looks) -> Figures:
+    """The mean of the predicted waits, and that of the waits which workers measure. Raises DrillError."""
+    scrapes: list[Scrape] = [scraped for _, scraped in looks]
+    if len(scrapes) < 2:
+        raise DrillError("/metrics did not answer under the load: no figures")
+    measured = scrapes[-1].histogram(_QUEUE_TIME).since(scrapes[0].histogram(_QUEUE_TIME))
+
+    def mean(name: str) -> float:
+        return statistics.fmean(look.value(f"miniserve_{name}") or 0.0 for look in scrapes)
+
+    predicted_s, measured_s = mean("predicted_wait_seconds"), measured.mean or 0.0
+    return {
+        "measured_ms": round(1e3 * measured_s, 1), "predicted_ms": round(1e3 * predicted_s, 1),
+        "off_percent": off_percent(predicted_s, measured_s) if measured.count else None,
+        "num_waits": int(measured.count), "utilization": round(mean("utilization"), 3),
+        "residual": round(mean("littles_law_residual"), 3),
+    }  # fmt: skip
+
+
+def _sizes(system: System) -> dict[str, int]:
+    """A replica is a master and a worker."""
+    sizes = {f"{member.name} rss": _rss_bytes(member.process.pid) for member in system.members}
+    return sizes | {"redis keys": system.redis.dbsize(), "redis memory": system.redis.info("memory")["used_memory"]}
+
+
+def _rss_bytes(pid: int) -> int:
+    process = psutil.Process(pid)
+    return sum(one.memory_info().rss for one in [process, *process.children()])
+
+
+def growth_percent(looks: Looks) -> dict[str, float]:
+    """From the minute after the warm-up to the last one (of a short run: the first and the last third)."""
+    return {name: _percent(looks, name) for name in looks[0][1]}
+
+
+def _percent(looks: Looks, name: str) -> float:
+    end_s = looks[-1][0]
+    warm_s = min(_REDIS_WARM_S if "redis" in name else _WARM_S, end_s / 3)
+    window_s = min(_WINDOW_S, end_s / 3)
+    first = [sizes[name] for at_s, sizes in looks if warm_s <= at_s < warm_s + window_s]
+    last = [sizes[name] for at_s, sizes in looks if at_s >= end_s - window_s]
+    return round(100 * (statistics.mean(last) / statistics.mean(first) - 1), 2)
+
+
+def _held(system: System) -> dict[str, int]:
+    num_waiting = system.num_queued() + system.redis.llen("rq:queue:correct-async")
+    return {"most_redis_bytes": system.redis.info("memory")["used_memory"], "most_waiting": num_waiting}
+
+
+def _most(looks: Looks) -> Figures:
+    return {name: max(held[name] for _, held in looks) for name in looks[0][1]}
+
+
+PREDICTED_WAIT = Look(
+    read=lambda system: scrape(system.urls[0]).total("miniserve_predicted_wait_seconds"),
+    sum_up=lambda looks: {"predictions": looks},
+)
+WAITS = Look(read=lambda system: scrape(system.urls[0]), sum_up=waits_of, after_s=(15.0, 2.0))
+GROWTH = Look(read=_sizes, sum_up=lambda looks: {"growth_percent": growth_percent(looks)})
+MEMORY = Look(read=_held, sum_up=_most, every_s=0.1)

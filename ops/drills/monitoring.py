@@ -1,0 +1,68 @@
+"""A real monitor beside the system of a drill, and the alerts in its log."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from ops.drills.system import System
+from ops.run import processes
+from ops.run.supervisor import Member, running
+
+_EVENTS = {"alert raised": True, "alert cleared": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An alert that came or went; the time is that of `time.monotonic`."""
+
+    at_s: float
+    alert: str
+    is_raised: bool
+    sentence: str
+
+
+class Monitor:
+    """Made by `monitored`."""
+
+    def __init__(self, member: Member) -> None:
+        self._member = member
+
+    def changes(self) -> list[Change]:
+        """All that it has logged by now."""
+        clocks_s = time.time() - time.monotonic()
+        whole_lines = self._member.said().rpartition("\n")[0].splitlines()
+        lines = [json.loads(line) for line in whole_lines if '"alert ' in line]
+        return [
+            Change(datetime.fromisoformat(line["timestamp"]).timestamp() - clocks_s, line["alert"],
+                   _EVENTS[line["event"]], line["sentence"])
+            for line in lines if line["event"] in _EVENTS
+        ]  # fmt: skip
+
+    def first(self, alert: str, is_raised: bool, since_s: float) -> float | None:
+        """When it first changed so after that time."""
+        found = (one.at_s for one in self.changes() if one.alert == alert and one.is_raised is is_raised)
+        return next((at_s for at_s in found if at_s >= since_s), None)
+
+    def raised_s(self, begun_s: float) -> dict[str, float]:
+        """The alerts that were raised since then, and after how many seconds, by name."""
+        raised = {one.alert: round(one.at_s - begun_s, 1) for one in reversed(self.changes()) if one.is_raised}
+        return {alert: after_s for alert, after_s in sorted(raised.items()) if after_s >= 0}
+
+    def standing(self) -> set[str]:
+        """What is raised now."""
+        last = {one.alert: one.is_raised for one in self.changes()}
+        return {alert for alert, is_raised in last.items() if is_raised}
+
+
+@contextmanager
+def monitored(system: System) -> Iterator[Monitor]:
+    """A monitor watches the system until the end of the block, with its settings."""
+    settings = replace(system.shape.settings, redis_url=system.redis_url, log_level="info", log_format="json")
+    env = processes.environment(settings.to_env())
+    with running(Member("monitor", processes.miniserve_command("monitor"), env), lambda: None) as member:
+        yield Monitor(member)
