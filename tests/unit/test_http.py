@@ -14,6 +14,7 @@ from api.grammar.correction import Correction, Edit, Note, NoteCode
 from api.grammar.language import Language
 from api.grammar.reasons import Reason
 from api.http.replies import answer_text
+from api.service import problems
 from scheduler import errors
 from scheduler.settings import Settings
 from tests.by_handler import ByHandler
@@ -156,7 +157,9 @@ def test_a_sentence_that_is_too_long_is_told_its_size_and_the_limits(client: Fla
     problem = send(client, CORRECT, {"sentence": "word " * 10_000}, {}).get_json(force=True)
 
     assert (problem["num_words"], problem["max_words"], problem["max_tokens"]) == (10_000, 64, 128)
-    assert "1 word and 300 tokens; the model takes 64 words and 128 tokens" in str(errors.SentenceTooLong(1, 300))
+    told = problems.problem(errors.SentenceTooLong(1, 300))
+    assert told["num_tokens"] == 300
+    assert "1 word and 300 tokens; the model takes 64 words and 128 tokens" in told["detail"]
 
 
 def test_a_refusal_never_repeats_the_text(client: FlaskClient) -> None:
