@@ -13,7 +13,7 @@ from rich.console import Console
 
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Drill, Result, Stage, hold
-from ops.options import option
+from ops.options import NewFile, option
 from ops.provenance import provenance
 from ops.tables import table
 
@@ -31,7 +31,7 @@ _COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">add
 @option("--all", is_flag=True, help="Run all drills.")
 @option("--quick", is_flag=True)
 @option("--list", is_flag=True, help="List what the drills do and their bars, and run none.")
-@option("--save", "--json", type=click.Path(dir_okay=False, writable=True, path_type=Path), metavar="FILE")
+@option("--save", "--json", type=NewFile(), metavar="FILE")
 @option("--report", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
         help="Run none: print the figures of a saved file as the rows of docs/reliability.md.")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
@@ -55,8 +55,6 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     if asked["list"] or "list" in names or not (drills or quick or file):
         _list(drills or list(DRILLS.values()))
         return
-    if file is not None and not file.absolute().parent.is_dir():
-        raise click.BadParameter(f"there is no folder {file.parent}", param_hint="--save")
     if not drills:
         raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
     stop = Stop()

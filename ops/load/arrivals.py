@@ -61,11 +61,6 @@ class VariedLoop:
         seconds, rates = zip(*self.points, strict=True)
         return float(np.interp(at_s, seconds, rates))
 
-    def fall(self, at_s: float, rate_per_s: float) -> None:
-        """Set the rate from that second on; the points behind it are forgotten."""
-        earlier = [point for point in self.points if point[0] < at_s]
-        self.points = [*earlier, (at_s, self.rate_per_s(at_s)), (at_s + 1e-6, rate_per_s)]
-
     def draw(self, now_s: float) -> float:
         """The time at which the next request is due, whatever the time is now; each is given out once."""
         while True:
