@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons docs lint audit format train pictures clean
+.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -120,6 +120,10 @@ test-training: $(TRAINING_STAMP) ## the tests of the training and of its sentenc
 test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
 	@./ops/deploy/pythons_drill.sh
 
+mutants: $(TEST) ## change the code in thousands of places; name the changes that no test sees (MUTANTS="scheduler.batching*")
+	@$(PIP) install mutmut==3.8.1
+	@$(BIN)/mutmut run $(if $(MUTANTS),"$(MUTANTS)") && $(BIN)/mutmut results
+
 docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build && echo "open site/index.html" # not --quiet: that counts no warnings
 
@@ -138,4 +142,4 @@ train: $(TRAINING_STAMP) ## install PyTorch into .venv-training and train the mo
 	@$(TRAINING_BIN)/miniserve-training train $(TRAIN_OPTIONS)
 
 clean: ## remove .venv and what tools left behind
-	@rm -rf $(VENV) $(TRAINING_VENV) .venv-peers $(TOOLS) build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf $(VENV) $(TRAINING_VENV) .venv-peers $(TOOLS) build dist *.egg-info .pytest_cache .ruff_cache mutants
