@@ -62,7 +62,7 @@ class MailboxAtOnce(RedisApiMailbox):
         for each in wanted.outcomes:
             self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, Timings(0.001, 0.002, 0.003)))
 
-    def status(self) -> MailboxStatus:
+    def status(self, asked: MailboxStatus) -> MailboxStatus:
         return MailboxStatus(True, 1)
 
     def observe(self) -> Observed:

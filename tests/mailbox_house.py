@@ -108,7 +108,7 @@ class SubmittingMailbox:
 
     def status(self) -> MailboxStatus:
         try:
-            return self.own.check_hearing(status_of(self.ask(script("status", READY_WITHIN_S))))
+            return self.own.status(status_of(self.ask(script("status", READY_WITHIN_S))))
         except NotReady:
             return MailboxStatus(redis_ok=False)
 

@@ -158,7 +158,7 @@ class LocalEngines(ApiMailbox):
     def abandon(self, wanted: Submission) -> None:
         """Nothing to do: a sentence that nobody waits for has no job."""
 
-    def status(self) -> MailboxStatus:
+    def status(self, asked: MailboxStatus | None = None) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=len(self._engines), queue_depth=self._num_waiting)
 
     async def observe(self) -> Observed:

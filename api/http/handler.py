@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -17,7 +17,7 @@ from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 
 from api.http import request_input
 from api.http.app import Api
-from api.http.incoming import Environ, IncomingRequest
+from api.http.incoming import METHODS, Environ, IncomingRequest
 from api.http.replies import Header, Reply, closing_headers, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
 from api.service.threads import PAGES, in_thread
@@ -100,6 +100,8 @@ class RequestHandler:
         for begin in self._api.begins:
             if (reply := begin(exchange, environ)) is not None:
                 return _at_once(reply)
+        if environ["REQUEST_METHOD"] == "OPTIONS" and environ["PATH_INFO"] == "*":  # the whole server
+            return _methods(METHODS)
         find = self._found if len(environ["PATH_INFO"]) <= _LONGEST_KNOWN else self._find
         exchange.route, view, values = find(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         if exchange.route not in OPEN_ROUTES:
@@ -118,8 +120,10 @@ class RequestHandler:
             raise MethodNotAllowed(method, allowed) from None
         except HTTPException:
             raise NotFound("There is nothing at this path; sentences go to POST /correct.") from None
+        if method == "OPTIONS":
+            return rule.rule, partial(_methods, ", ".join(sorted(self._router.allowed_methods(text)))), {}
         view = self._api.view_functions.get(rule.endpoint)
-        return rule.rule, view if method != "OPTIONS" and iscoroutinefunction(view) else None, dict(values)
+        return rule.rule, view if iscoroutinefunction(view) else None, dict(values)
 
     def _page(self, environ: Environ) -> Reply:
         """By Flask, in a thread."""
@@ -213,3 +217,8 @@ class RequestHandler:
 
 async def _at_once(reply: Reply) -> Reply:
     return reply
+
+
+async def _methods(allowed: str, *_: object) -> Reply:
+    """The answer to OPTIONS."""
+    return Reply(b"", 204, [("Allow", allowed)])

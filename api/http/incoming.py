@@ -15,6 +15,7 @@ from scheduler.errors import InvalidHeader, ServingError
 
 MAX_FIELD_BYTES = 8190  # of a header
 MAX_HEADERS = 100  # each takes time in the event loop
+METHODS = "DELETE, GET, HEAD, OPTIONS, POST"  # that some route takes
 _STARTS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
 Environ = dict[str, Any]
 

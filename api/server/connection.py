@@ -7,6 +7,7 @@ is lingered on where the client is still sending: to close it would take the ans
 from __future__ import annotations
 
 import asyncio
+import re
 import select
 import socket
 import struct
@@ -16,10 +17,10 @@ from typing import Any, cast
 import httptools
 
 from api.http import request_input
-from api.http.incoming import IncomingRequest, head_of, unreadable
+from api.http.incoming import METHODS, IncomingRequest, head_of, unreadable
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply
 from api.server.connections import Shared
-from scheduler.errors import ServingError
+from scheduler.errors import MethodNotAllowed, ServingError
 
 HEAD_S = 10.0  # from the first byte of a request to the end of its head
 BODY_S = 30.0  # from there to the end of its body
@@ -34,6 +35,7 @@ _TCP_INFO = getattr(socket, "TCP_INFO", 0)  # of Linux, too
 _LAST_RECEIVED = struct.Struct("52xII")  # of TCP_INFO: ms since the last data, since the last packet
 _CLOSES_WITH_REQUEST_MS = 250  # a client that will read on closes at once; most that give up have waited for longer
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+_METHOD = re.compile(rb"[A-Za-z]{1,32}(?= )")
 
 
 class Connection(asyncio.Protocol):
@@ -77,7 +79,7 @@ class Connection(asyncio.Protocol):
             if not (self._lingers or self._is_deaf):
                 self._parse(piece)
                 if self._left_bytes < 0:
-                    self._stop_parsing(request_input.body_too_large(self._shared.max_body_bytes))
+                    self._stop_parsing(request_input.body_too_large(self._shared.max_body_bytes), unreadable())
             elif self._left_bytes < 0:
                 self._transport.abort()
 
@@ -93,8 +95,11 @@ class Connection(asyncio.Protocol):
             self._parse(data[offer.args[0] :])
         except httptools.HttpParserCallbackError:
             raise  # a fault of ours, for the event loop to log
-        except httptools.HttpParserError:
-            self._stop_parsing(request_input.incomplete())
+        except httptools.HttpParserError as error:
+            is_method = isinstance(error, httptools.HttpParserInvalidMethodError)
+            method = _METHOD.match(data) if is_method else None  # else no line of HTTP
+            fault = MethodNotAllowed(method[0].decode(), METHODS) if method else unreadable()
+            self._stop_parsing(request_input.incomplete(), fault)
 
     def on_message_begin(self) -> None:
         if self._coming is None:
@@ -143,12 +148,12 @@ class Connection(asyncio.Protocol):
         if self._lingers:
             self._transport.close()
 
-    def _stop_parsing(self, fault_of_body: ServingError) -> None:
+    def _stop_parsing(self, fault_of_body: ServingError, fault_of_head: ServingError) -> None:
         """What comes cannot be read."""
         self._is_deaf, self._left_bytes = True, LAST_BYTES
         if self._coming is None or self._is_head:
             self._coming = self._coming or IncomingRequest(self, {})
-            self._coming.fault = unreadable()
+            self._coming.fault = fault_of_head
             self._end_head(self._coming)
         elif self._coming.has_ended:
             self.close()

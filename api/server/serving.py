@@ -102,8 +102,8 @@ class Serving:
 
     def _look(self) -> MailboxStatus:
         """Asks the queue, and reports to it."""
-        mailbox = self._api.services.queue
-        status = mailbox.status() if self._status is None else mailbox.check_hearing(self._status.status())
+        asked = MailboxStatus(redis_ok=True) if self._status is None else self._status.status()
+        status = self._api.services.queue.status(asked)
         if status.redis_ok != self._is_reachable:
             self._is_reachable = status.redis_ok
             news = "the Redis of --redis-url answers"

@@ -64,7 +64,8 @@ def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
     if trouble := next((alert for alert in alerts if alert.name not in _ARITHMETIC), None):
         return trouble.sentence
     if figures["service_rate_tokens_per_s"] <= 0:
-        return "Nothing is known yet of what a worker can do: send some requests and ask again."
+        local = "The modes sync and threaded have no queue, and so none of these figures."
+        return f"{local} In the others nothing is known yet of what a worker can do: send some requests and ask again."
     start = f"One worker serves {figures['service_rate_tokens_per_s'] / num_workers:,.0f} tokens/s; "
     if figures["utilization"] <= 0:
         return start + "no request has come in the last seconds."

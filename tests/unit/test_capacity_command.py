@@ -43,7 +43,11 @@ def told(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ({}, "One worker serves 3,900 tokens/s; at the present 12.0 requests/s it is 31% used. "
              "Enough until about 31.0 requests/s."),
         ({"num_workers": 0}, "No worker is live, so nothing is answered: start one."),
-        ({"service_rate_tokens_per_s": 0.0}, "send some requests and ask again."),
+        (
+            {"service_rate_tokens_per_s": 0.0},
+            "The modes sync and threaded have no queue, and so none of these figures. In the others nothing is known "
+            "yet of what a worker can do: send some requests and ask again.",
+        ),
         ({"utilization": 0.0, "arrival_rate_per_s": 0.0}, "tokens/s; no request has come in the last seconds."),
         ({"utilization": 0.9, "workers_needed": 2}, "it is 90% used. Add 1 worker: 2 keep the use below 80%."),
         ({"utilization": 0.7, "workers_needed": 3}, "Add 2 workers: 3 keep the wait in its limit."),

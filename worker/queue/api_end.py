@@ -54,9 +54,10 @@ class RedisApiMailbox(ApiMailbox):
         self._sender = Sender(self._where, self._channel, self._limits)
         self._listener = Listener(self._where, self._channel, self._hear, self._poll)
 
-    def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
+    def status(self, asked: MailboxStatus) -> MailboxStatus:
+        """With a refusal if this process cannot hear answers: each request would get 503."""
         refusal = self._listener.refusal
-        return replace(status, redis_ok=False, refusal=refusal) if status.redis_ok and refusal else status
+        return replace(asked, redis_ok=False, refusal=refusal) if asked.redis_ok and refusal else asked
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         if self._is_closed:

@@ -45,13 +45,9 @@ class ApiMailbox(ABC):
         """The refusal of any request of this client that comes now; known without asking, for some ms after one."""
         return None
 
-    def status(self) -> MailboxStatus:
-        """In the modes without a queue; else a StatusClient asks Redis."""
-        raise NotImplementedError
-
-    def check_hearing(self, status: MailboxStatus) -> MailboxStatus:
-        """`status`, with a refusal if this process cannot hear answers: each request would get 503."""
-        return status
+    @abstractmethod
+    def status(self, asked: MailboxStatus) -> MailboxStatus:
+        """`asked`, the status as Redis knows it, with what this process knows of itself."""
 
     @abstractmethod
     async def enqueue(self, wanted: Submission) -> None:
