@@ -26,7 +26,7 @@ class ByHandler:
         asyncio.run(link.answer_of(self._handler, environ))
         reply = link.reply
         start_response(f"{reply.status} {HTTPStatus(reply.status).phrase.upper()}", reply.headers)
-        return [reply.body]
+        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else reply.body]
 
 
 class Link:

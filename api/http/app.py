@@ -1,7 +1,7 @@
 """The application: its routes, and what plug-ins add to them.
 
-A view that is `async` is awaited by the event loop, with the exchange and the request; Flask calls the others, which
-make pages, in a thread (api/http/handler.py). Nothing here knows of Redis or of queues.
+Each view is awaited by the event loop, with the exchange and the request (api/http/handler.py); Flask holds the table
+of routes. Nothing here knows of Redis or of queues.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ class Api(Flask):
         super().__init__("api", static_folder=None)
         self.url_map.strict_slashes = False
         self.url_map.merge_slashes = False  # it would redirect to the host that the client names
-        self.config["PROPAGATE_EXCEPTIONS"] = True  # to the handler
         self.services = services
         self.readiness = Readiness()
         self.corrections = Corrections(services)

@@ -1,16 +1,14 @@
-"""Answers requests: those that wait in the event loop, pages by Flask in threads, probes at once."""
+"""Answers requests by the views of their routes, in the event loop, and probes at once."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from functools import lru_cache, partial
-from inspect import iscoroutinefunction
-from typing import Any
+from typing import Any, cast
 
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
@@ -18,9 +16,8 @@ from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from api.http import request_input
 from api.http.app import Api
 from api.http.incoming import METHODS, Environ, IncomingRequest
-from api.http.replies import Header, Reply, closing_headers, error_reply, internal_error, json_reply
+from api.http.replies import Reply, closing_headers, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
-from api.service.threads import PAGES, in_thread
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
 
 # A client that sends again at once pays nothing for its refusal, but the process does, with CPU of requests that are
@@ -33,11 +30,6 @@ _LONGEST_KNOWN = 128  # characters of a path
 _PROBES = ("/healthz", "/readyz")
 # Pages and their files, what programs read before they have a key, and what looks at the key itself.
 OPEN_ROUTES = frozenset("/ /docs /openapi.json /healthz /readyz /ops /static/<name> /v2/check /v2/languages".split())
-_WSGI: Environ = {
-    "SCRIPT_NAME": "", "SERVER_NAME": "localhost", "SERVER_PORT": "80", "wsgi.version": (1, 0),
-    "wsgi.url_scheme": "http", "wsgi.errors": sys.stderr, "wsgi.multithread": True, "wsgi.multiprocess": True,
-    "wsgi.run_once": False,
-}  # fmt: skip
 # Called before the body of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
 Enter = Callable[[IncomingRequest], Callable[[], None] | None]
 View = Callable[..., Coroutine[Any, Any, Reply]]
@@ -48,7 +40,7 @@ class RequestHandler:
 
     def __init__(self, api: Api, enter: Enter = lambda _: None) -> None:
         self._api, self._enter, self._corrections = api, enter, api.corrections
-        self._services, self._flask = api.services, api.wsgi_app
+        self._services = api.services
         self._router = api.url_map.bind("localhost")
         self._found = lru_cache(1024)(self._find)  # of short paths: nobody is asked for a key before
         self._refused: list[tuple[IncomingRequest, Reply]] = []  # that wait
@@ -108,10 +100,10 @@ class RequestHandler:
             exchange.account = self._services.admit(request_input.bearer_of(environ))
         if exchange.route == _ROUTE:
             self._corrections.shed_load(exchange, environ)
-        return in_thread(self._page, environ, pool=PAGES) if view is None else view(exchange, request, **values)
+        return view(exchange, request, **values)
 
-    def _find(self, path: str, method: str) -> tuple[str, View | None, dict[str, Any]]:
-        """The route, its view and the values in its path. None for a page. Raises NotFound, MethodNotAllowed."""
+    def _find(self, path: str, method: str) -> tuple[str, View, dict[str, Any]]:
+        """The route, its view and the values in its path. Raises NotFound, MethodNotAllowed."""
         try:
             text = path.encode("latin-1").decode(errors="replace")  # WSGI hands out bytes as Latin-1
             rule, values = self._router.match(text, method, return_rule=True)
@@ -122,21 +114,7 @@ class RequestHandler:
             raise NotFound("There is nothing at this path; sentences go to POST /correct.") from None
         if method == "OPTIONS":
             return rule.rule, partial(_methods, ", ".join(sorted(self._router.allowed_methods(text)))), {}
-        view = self._api.view_functions.get(rule.endpoint)
-        return rule.rule, view if iscoroutinefunction(view) else None, dict(values)
-
-    def _page(self, environ: Environ) -> Reply:
-        """By Flask, in a thread."""
-        heads: list[tuple[str, list[Header]]] = []
-
-        def begin(status: str, headers: list[Header], _: object = None) -> Any:
-            heads.append((status, headers))
-
-        body = b"".join(self._flask(_WSGI | environ, begin))
-        status, headers = heads[-1]
-        return Reply(
-            body, int(status[:3]), [each for each in headers if each[0].lower() != "date"]
-        )  # the server's follows
+        return rule.rule, cast(View, self._api.view_functions[rule.endpoint]), dict(values)
 
     async def _run(
         self,

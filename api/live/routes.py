@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from flask import Response
-
 from api.http import request_input
 from api.http.app import Api
 from api.http.incoming import IncomingRequest
@@ -21,8 +19,8 @@ def add(app: Api, services: Services) -> None:
     hub = Hub(services)
 
     @app.get("/ops")
-    def show_live_view() -> Response:
-        return file_reply("ops.html")
+    async def show_live_view(_: Exchange, request: IncomingRequest) -> Reply:
+        return file_reply(request, "ops.html")
 
     @app.get("/ops/events")
     async def events(exchange: Exchange, request: IncomingRequest) -> Reply:

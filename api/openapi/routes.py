@@ -9,13 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from flask import Response
-
 from api.http.app import Api
-from api.http.replies import JSON
+from api.http.incoming import IncomingRequest
+from api.http.replies import JSON, Reply
 from api.openapi.page import docs_page
 from api.pages.files import page_reply
+from api.service.exchange import Exchange
 from api.service.problems import to_json
+from api.service.threads import PAGES, in_thread
 from api.services import Services
 from api.version import package_version
 
@@ -46,9 +47,9 @@ def add(app: Api, services: Services) -> None:
         return docs_page(description(), asks_for_key)
 
     @app.get("/openapi.json")
-    def show_openapi() -> Response:
-        return page_reply(document(), JSON)
+    async def show_openapi(_: Exchange, request: IncomingRequest) -> Reply:
+        return page_reply(request, await in_thread(document, pool=PAGES), JSON)
 
     @app.get("/docs")
-    def show_docs() -> Response:
-        return page_reply(page(), "text/html; charset=utf-8")
+    async def show_docs(_: Exchange, request: IncomingRequest) -> Reply:
+        return page_reply(request, await in_thread(page, pool=PAGES), "text/html; charset=utf-8")

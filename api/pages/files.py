@@ -6,13 +6,16 @@ is still the same, so that a new version of the server never meets an old script
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
-from flask import Response, request
+from werkzeug.http import generate_etag, quote_etag
+from werkzeug.sansio.http import is_resource_modified
 
 from api.http.app import Api
-from api.http.replies import KEPT_BY_BROWSERS
+from api.http.incoming import IncomingRequest
+from api.http.replies import KEPT_BY_BROWSERS, Reply
+from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import NotFound
 
@@ -35,14 +38,16 @@ _MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_tag_of = lru_cache(64)(generate_etag)
 
 
-def page_reply(body: bytes, media_type: str) -> Response:
-    """The response to the request that Flask handles: 304 where the browser has the same body."""
-    response = Response(body, headers=_HEADERS, content_type=media_type)
-    response.add_etag()
-    response.make_conditional(request)
-    return response
+def page_reply(request: IncomingRequest, body: bytes, media_type: str) -> Reply:
+    """304 where the browser has the same body."""
+    tag = quote_etag(_tag_of(body))
+    headers = [*_HEADERS, ("ETag", tag)]
+    if not is_resource_modified(http_if_none_match=request.environ.get("HTTP_IF_NONE_MATCH"), etag=tag):
+        return Reply(b"", 304, headers)
+    return Reply(body, 200, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 
 
 @cache
@@ -50,9 +55,9 @@ def _read(name: str) -> bytes:
     return (STATIC / name).read_bytes()
 
 
-def file_reply(name: str) -> Response:
-    """The response with a file of the folder. Its name is one of ours, never one that was sent."""
-    return page_reply(_read(name), _MEDIA_TYPES[Path(name).suffix])
+def file_reply(request: IncomingRequest, name: str) -> Reply:
+    """A file of the folder. Its name is one of ours, never one that was sent."""
+    return page_reply(request, _read(name), _MEDIA_TYPES[Path(name).suffix])
 
 
 def add(app: Api, services: Services) -> None:
@@ -60,11 +65,11 @@ def add(app: Api, services: Services) -> None:
     names = {path.name for path in STATIC.iterdir() if path.suffix != ".html"}
 
     @app.get("/")
-    def show_page() -> Response:
-        return file_reply("index.html")
+    async def show_page(_: Exchange, request: IncomingRequest) -> Reply:
+        return file_reply(request, "index.html")
 
     @app.get("/static/<name>")
-    def show_file(name: str) -> Response:
+    async def show_file(_: Exchange, request: IncomingRequest, name: str) -> Reply:
         if name not in names:
             raise NotFound("There is no such file.")
-        return file_reply(name)
+        return file_reply(request, name)
