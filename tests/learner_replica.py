@@ -9,7 +9,7 @@ from typing import Any
 from redis import Redis
 
 from worker.queue.connection import Command, RedisConnection
-from worker.queue.learners import Answered, RedisLearners
+from worker.queue.learners import Answered, Learners
 
 MEMORY = 2**31
 
@@ -19,7 +19,7 @@ class Replica:
 
     def __init__(self, client: Redis, max_memory_bytes: int = MEMORY) -> None:
         self.connection = RedisConnection(client)
-        self.learners = RedisLearners(self._ask, max_memory_bytes)
+        self.learners = Learners(self._ask, max_memory_bytes)
 
     async def _ask(self, command: Command) -> Any:
         return self.connection.ask_one(command)

@@ -34,7 +34,8 @@ from worker.queue.protocol import MailboxStatus, Submission
 logger = logging.getLogger(__name__)
 _NO_QUEUE = (
     "This server runs without a queue, so it keeps no request for later: it takes no `Prefer: respond-async` and no "
-    "Idempotency-Key, and finds no request again. Set MINISERVE_MODE (--mode) to continuous or static for that."
+    "Idempotency-Key, finds no request again, and counts for no learner. Set MINISERVE_MODE (--mode) to continuous or "
+    "static for that."
 )
 
 

@@ -16,16 +16,13 @@ from api.service.corrector import learner_of
 from api.service.exchange import Exchange
 from api.services import Services
 from scheduler.errors import NotFound
-from worker.queue.learners import Answered, InMemoryLearners, Learners, RedisLearners
+from worker.queue.learners import Answered, Learners
 from worker.queue.protocol import MailboxLimits
 
 
 def add(app: Api, services: Services) -> None:
-    """Count for learners, and add the two routes."""
-    learners: Learners = InMemoryLearners()
-    if services.settings.uses_queue:
-        learners = RedisLearners(services.queue.ask, MailboxLimits.from_settings(services.settings).max_memory_bytes)
-        app.reports.append(learners)
+    """Count for learners, where there is a queue to count in, and add the two routes."""
+    learners = Learners(services.queue.ask, MailboxLimits.from_settings(services.settings).max_memory_bytes)
 
     def note(exchange: Exchange, outcome: object, is_first: bool) -> None:
         texts = [one for one in outcome if isinstance(one, Correction)] if isinstance(outcome, Sequence) else [outcome]
@@ -36,7 +33,9 @@ def add(app: Api, services: Services) -> None:
             about = exchange.learner, exchange.client, exchange.request_id, is_first, is_kept
             learners.note(Answered(*about, len(corrections), tuple(mistakes)))
 
-    app.corrections.listeners.append(note)
+    if services.settings.uses_queue:
+        app.reports.append(learners)
+        app.corrections.listeners.append(note)
 
     @app.get("/learners/<path:learner_id>")
     async def show(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:

@@ -87,6 +87,8 @@ def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, re
         ("POST", "/correct", {"Idempotency-Key": "a new one"}, 200),
         ("GET", "/requests/0123456789abcdef", {}, 404),
         ("DELETE", "/requests/0123456789abcdef", {}, 404),
+        ("GET", "/learners/nobody", {}, 404),
+        ("DELETE", "/learners/nobody", {}, 200),
     ],
 )
 def test_what_needs_a_queue_says_so_in_a_mode_without_one(

@@ -1,4 +1,4 @@
-"""What learners got wrong, counted by reason and verb: in Redis for all replicas, or in a process of its own.
+"""What learners got wrong, counted by reason and verb in Redis, for all replicas.
 
 A replica collects what it has answered and reports it with its next message, four times a second. A report whose reply
 was lost is sent again as it was, and Redis adds it once. No text of a user comes here: a learner is a digest, a verb is
@@ -11,12 +11,11 @@ import logging
 import os
 import secrets
 import socket
-import time
-from collections import Counter, OrderedDict, deque
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 from worker.queue.connection import Command, script
 from worker.queue.line import ResponseError
@@ -27,7 +26,6 @@ MOST_VERBS = 128  # of one learner
 _MOST_NEWS = 100_000  # answers that wait while Redis is away; the oldest are dropped
 _AT_ONCE = 250  # in one report: it takes Redis some ms
 _FORGETS_S = 2  # of what other replicas report of a learner who was just forgotten
-_MOST_IN_PROCESS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +41,8 @@ class Answered:
     mistakes: tuple[tuple[str, str], ...]  # reason and verb; '' where the verb is not known
 
 
-class Learners(Protocol):
-    """Used in an event loop."""
-
-    def note(self, answered: Answered) -> None:
-        """Count it soon. Never waits, never raises."""
-
-    async def find(self, learner: str) -> Mapping[str, str]:
-        """The fields of LEARN's hash; empty for one that is not known. Raises NotReady."""
-
-    async def forget(self, learner: str) -> None:
-        """Raises NotReady."""
-
-
-class RedisLearners:
-    """Keeps the protocol; `command` and `note_reply` are for the one thread that reports."""
+class Learners:
+    """Used in an event loop; `command` and `note_reply` by the one thread that reports."""
 
     def __init__(self, ask: Callable[[Command], Awaitable[Any]], max_memory_bytes: int) -> None:
         self._ask = ask
@@ -69,6 +54,7 @@ class RedisLearners:
         self._is_refused = False
 
     def note(self, answered: Answered) -> None:
+        """Count it soon."""
         self._news.append(answered)
 
     def command(self) -> Command | None:
@@ -94,37 +80,10 @@ class RedisLearners:
             self._number += 1
 
     async def find(self, learner: str) -> Mapping[str, str]:
+        """The fields of LEARN's hash; empty for one that is not known. Raises NotReady, NeedsAQueue."""
         words = [word.decode(errors="replace") for word in await self._ask(script("learner", learner))]
         return dict(zip(words[::2], words[1::2], strict=True))
 
     async def forget(self, learner: str) -> None:
+        """Raises NotReady, NeedsAQueue."""
         await self._ask(script("forget", learner, _FORGETS_S))
-
-
-class InMemoryLearners:
-    """Keeps the protocol for the local modes: until the process ends. No answer is given twice there."""
-
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self._clock = clock
-        self._known: OrderedDict[str, Counter[str]] = OrderedDict()  # the one unseen for longest first
-
-    def note(self, answered: Answered) -> None:
-        now = int(self._clock())
-        fields = self._known.setdefault(answered.learner, Counter(since=now))
-        fields["corrections"] += answered.num_texts
-        for reason, verb in answered.mistakes:
-            fields[f"n:{reason}"] += 1
-            fields[f"at:{reason}"] = now
-            field = f"v:{reason}:{verb}"
-            if verb and (field in fields or fields["verbs"] < MOST_VERBS):
-                fields["verbs"] += field not in fields
-                fields[field] += 1
-        self._known.move_to_end(answered.learner)
-        if len(self._known) > _MOST_IN_PROCESS:
-            self._known.popitem(last=False)
-
-    async def find(self, learner: str) -> Mapping[str, str]:
-        return {name: str(value) for name, value in self._known.get(learner, Counter()).items()}
-
-    async def forget(self, learner: str) -> None:
-        self._known.pop(learner, None)
