@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from api.service.corrector import Corrector
+from api.service.exchange import Account
 from api.telemetry.recorder import RequestRecorder
-from scheduler.accounts import Account
 from scheduler.settings import Settings
 from worker.queue.api_mailbox import ApiMailbox
 

@@ -38,7 +38,7 @@ from worker.queue.protocol import (
     WorkerReport,
 )
 from worker.queue.redis_observer import Found, RedisObserver
-from worker.queue.replies import status_of
+from worker.queue.status_client import status_of
 from worker.queue.worker_end import WorkerMailbox
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from scheduler.accounts import Account
+from api.service.exchange import Account
 from scheduler.errors import Unauthorized
 
 LOOK_EVERY_S = 0.5

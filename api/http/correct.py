@@ -10,9 +10,8 @@ from api.http.incoming import Environ, IncomingRequest
 from api.http.replies import Reply, correction_text, text_reply
 from api.service.body import RequestOptions, parse_body
 from api.service.corrector import learner_of
-from api.service.exchange import Exchange
+from api.service.exchange import Account, Exchange
 from api.services import Services
-from scheduler.accounts import Account
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from scheduler.accounts import Account
+from api.service.exchange import Account
 from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, UnsupportedMediaType
 
 MAX_REQUEST_ID_CHARACTERS = 128

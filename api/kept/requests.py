@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from api.grammar.correction import Correction
 from api.service import batch
 from api.service.batch import BatchBody, BatchOutcome
 from api.service.body import CorrectionBody
 from api.service.corrector import learner_of
-from api.service.exchange import Exchange
+from api.service.exchange import Account, Exchange
 from api.service.problems import TYPE_PREFIX
 from api.service.threads import in_thread, in_turn
 from api.services import Services
-from scheduler.accounts import Account
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
-from scheduler.phases import Phase, phase_of
 from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
-
-if TYPE_CHECKING:
-    from worker.queue.redis_observer import Found
+from worker.queue.redis_observer import Found, Phase
 
 _FOR_ALL = ""  # in place of the channel of an API process
 
@@ -88,6 +84,13 @@ class KeptRequests:
                 "ten minutes; the answers of others are given once."
             )
         return found
+
+
+def phase_of(states: Sequence[object]) -> Phase | None:
+    """The phase of a request, from what is known of each of its jobs: its Phase, or how it ended. None: all ended."""
+    if not any(isinstance(state, Phase) for state in states):
+        return None
+    return Phase.QUEUED if all(state is Phase.QUEUED for state in states) else Phase.RUNNING
 
 
 def _is_own(found: Found, account: Account | None) -> bool:

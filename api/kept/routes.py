@@ -16,8 +16,8 @@ from api.service.batch import BatchBody, BatchOutcome
 from api.service.body import CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
-from scheduler.phases import Phase
 from worker.queue.formats import is_request_id
+from worker.queue.redis_observer import Phase
 
 
 def add(app: Api, services: Services) -> None:

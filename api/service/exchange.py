@@ -7,9 +7,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scheduler.accounts import Account
 from scheduler.messages import Completion, Timings
 from worker.queue.protocol import Submission
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whose a request is where API keys are required: the name of the keys, and what a second may bring; 0: no limit."""
+
+    name: str
+    requests_per_s: float = 0.0
+    tokens_per_s: float = 0.0
+
+    @property
+    def limits(self) -> str:
+        """Return the limits as ENQUEUE takes them; '' without any."""
+        return f"{self.requests_per_s:g} {self.tokens_per_s:g}" if self.requests_per_s or self.tokens_per_s else ""
 
 
 # Not frozen: a frozen dataclass takes three times as long to make, and each request makes one.

@@ -7,7 +7,7 @@ from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from scheduler.phases import Phase
+from worker.queue.redis_observer import Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import ASKED, a_record, counts
 from worker.queue import admission

@@ -19,7 +19,7 @@ from redis.exceptions import NoPermissionError, RedisError
 from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
-from scheduler.phases import Phase
+from worker.queue.redis_observer import Phase
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from api.access.keys import new_key
-from scheduler.accounts import Account
+from api.service.exchange import Account
 from scheduler.errors import RateLimited
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, assert_problem, client_of

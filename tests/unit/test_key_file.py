@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner
 
 from api.access.keys import KeyFile, KeyFileFault, new_key, parse_keys
+from api.service.exchange import Account
 from ops.cli import main
 from ops.run.up import warn_if_open
-from scheduler.accounts import Account
 from scheduler.settings import Settings
 from tests.log_lines import capture_logs
 from tests.small_server import http, small_servers

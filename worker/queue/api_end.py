@@ -14,7 +14,7 @@ from typing import Any
 
 from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError, ShuttingDown
 from scheduler.messages import Completion, FinishReason, Progress, WireError
-from worker.queue import admission, formats, replies
+from worker.queue import admission, formats
 from worker.queue.admission import KnownRefusals
 from worker.queue.api_listener import Listener
 from worker.queue.api_loop import Sender
@@ -213,7 +213,7 @@ class RedisApiMailbox(ApiMailbox):
             return  # the next poll asks again
         lost: dict[int, Submission] = {}
         for (job_id, wanted), (state, payload) in zip(asked, states, strict=True):
-            outcome = replies.outcome_of(job_id, state, payload)
+            outcome = formats.outcome_of(job_id, state, payload)
             if outcome is not None:
                 self._waiters.resolve(job_id, outcome, asked_s)
             elif state == b"gone" and wanted.run_id == run_id:

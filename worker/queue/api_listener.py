@@ -9,8 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from worker.queue.api_loop import LoopConnection
 from worker.queue.connection import Where, checked, refusal_of
-from worker.queue.loop_connection import LoopConnection
 from worker.queue.protocol import MailboxDown
 
 logger = logging.getLogger(__name__)

@@ -6,15 +6,15 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from worker.queue.connection import Command, Where, checked, script
+from worker.queue.connection import Command, RedisConnection, Where, checked, script
 from worker.queue.formats import encode_submission
 from worker.queue.line import ResponseError
-from worker.queue.loop_connection import LoopConnection
 from worker.queue.protocol import MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
@@ -24,6 +24,41 @@ _MOST_AT_ONCE = 65_536  # bytes that the kernel takes, even where Redis reads no
 _PAUSE_S = 0.05
 LAST_CALLS_S = 0.5  # after `stop`
 _REPLY_WITHIN_S = 2.0
+
+
+class LoopConnection(RedisConnection):
+    """Read where the loop says that something has come, so that no reply is switched between threads.
+
+    What may wait for Redis, to connect and to send much, runs in a thread of its own: those of the loop may all wait
+    for it.
+    """
+
+    def __init__(self, where: Where, on_data: Callable[[], None]) -> None:
+        super().__init__(where)
+        self._loop, self._thread = asyncio.get_running_loop(), ThreadPoolExecutor(1)
+        self._on_data = on_data
+        self._watched = -1
+
+    def in_thread(self, work: Callable[..., None], *arguments: Any) -> asyncio.Future[None]:
+        """Do it there. Nothing is read meanwhile: TLS bears one thread."""
+        self._unwatch()
+        future = self._loop.run_in_executor(self._thread, work, *arguments)
+        future.add_done_callback(self._watch)
+        return future
+
+    def close(self) -> None:
+        self._unwatch()
+        super().close()
+
+    def _watch(self, _: object) -> None:
+        if self.is_open:
+            self._watched = self.descriptor
+            self._loop.add_reader(self._watched, self._on_data)
+
+    def _unwatch(self) -> None:
+        if self._watched >= 0:
+            self._loop.remove_reader(self._watched)
+            self._watched = -1
 
 
 @dataclass(slots=True)

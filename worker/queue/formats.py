@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 import zlib
 from binascii import a2b_base64, b2a_base64
-from math import ceil, inf
+from math import ceil, inf, isfinite
 from time import monotonic
 from typing import Any
 
 from pydantic_core import from_json, to_json
 
+from scheduler.errors import RequestFailed, ServingError
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason, Progress, WireError
 from worker.queue.protocol import (
     FUNCTION_NAME,
@@ -35,6 +36,7 @@ _STATUS = {
     FinishReason.EXPIRED: "expired",
     FinishReason.ERROR: "failed",
 }
+_ENDS = {b"canceled": FinishReason.CANCELLED, b"expired": FinishReason.EXPIRED}
 
 
 def is_request_id(text: str) -> bool:
@@ -103,6 +105,26 @@ def decode_news(payload: bytes) -> Completion | Progress:
         raise WireError("the answer cannot be read") from error
     is_progress = isinstance(wire, dict) and "finish_reason" not in wire
     return Progress.from_wire(wire) if is_progress else Completion.from_wire(wire)
+
+
+def outcome_of(job_id: str, state: bytes, payload: bytes) -> Completion | ServingError | None:
+    """What CHECK and FIND say of a job. None where there is no outcome yet, or none any more."""
+    if state == b"done":
+        try:
+            news = decode_news(payload)
+        except WireError as error:
+            return RequestFailed(f"the answer cannot be read: {error}")
+        return news if isinstance(news, Completion) else RequestFailed("the answer is not complete")
+    return Completion(job_id, _ENDS[state]) if state in _ENDS else None
+
+
+def number(text: bytes | None) -> float:
+    """Return 0 for what is no number: somebody else wrote it."""
+    try:
+        value = float(text or 0)
+    except ValueError:
+        return 0.0
+    return value if isfinite(value) else 0.0
 
 
 def finish_arguments(completion: Completion) -> tuple[Any, ...]:

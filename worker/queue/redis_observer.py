@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import fields
+from enum import Enum
 from functools import lru_cache
 from math import isfinite
 from typing import Any, NamedTuple
@@ -12,18 +13,25 @@ from typing import Any, NamedTuple
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
-from scheduler.phases import Phase
 from worker.queue import admission
 from worker.queue.connection import Command, RedisConnection, Where, script
-from worker.queue.formats import is_request_id
+from worker.queue.formats import is_request_id, number, outcome_of
 from worker.queue.heartbeat import LIVE, WATCH
 from worker.queue.protocol import READY_WITHIN_S
-from worker.queue.replies import number, outcome_of
 
-PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 _MOMENT = tuple(spec.name for spec in fields(Moment))
 _MOST_NEWS = 256  # of one look: a few of each worker
 _MOST_MOMENTS = 256  # twice what OBSERVE tells: all of it but two rows is what the last look read
+
+
+class Phase(Enum):
+    """Where a job without an outcome is."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+
+
+_PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
 
 
 class FoundJob(NamedTuple):
@@ -164,4 +172,4 @@ def _content_of(document: bytes) -> dict[str, Any]:
 
 def _found_job(raw_id: bytes, about: list[bytes]) -> FoundJob:
     job_id, (state, payload) = raw_id.decode(errors="replace"), about
-    return FoundJob(job_id, PHASES.get(state) or outcome_of(job_id, state, payload) or admission.removed())
+    return FoundJob(job_id, _PHASES.get(state) or outcome_of(job_id, state, payload) or admission.removed())

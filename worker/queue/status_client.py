@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from worker.queue import replies
 from worker.queue.connection import RedisConnection, Where, checked, refusal_of, script
+from worker.queue.formats import number
 from worker.queue.heartbeat import Reporter
 from worker.queue.line import ResponseError
 from worker.queue.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
@@ -46,7 +47,7 @@ class StatusClient:
                 self._refusal = self._note_reported(taken.pop(0))
             for (one, _), its_reply in zip(others, taken, strict=True):
                 one.note_reply(its_reply)
-            return replace(replies.status_of(checked(reply)), refusal=self._refusal)
+            return replace(status_of(checked(reply)), refusal=self._refusal)
         except MailboxDown as error:
             return MailboxStatus(redis_ok=False, refusal=refusal_of(error))
 
@@ -56,3 +57,10 @@ class StatusClient:
         if isinstance(reply, ResponseError) and reply.is_a("OOM"):
             return REDIS_FULL
         return refusal_of(reply) if isinstance(reply, Exception) else ""
+
+
+def status_of(reply: list[Any]) -> MailboxStatus:
+    """Read STATUS' reply."""
+    *numbers, rate, is_suspended = reply
+    status: tuple[Any, ...] = (True, *numbers, number(rate), is_suspended == 1)
+    return MailboxStatus(*status)
