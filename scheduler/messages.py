@@ -6,7 +6,6 @@ word numbers, never text. A reader refuses another version instead of guessing.
 
 from __future__ import annotations
 
-import sys
 from array import array
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Mapping, Sequence
@@ -227,18 +226,12 @@ class Inbox(NamedTuple):
 
 
 def _packed(kind: str, ids: Sequence[int]) -> str:
-    """`ids` as bytes (`B`) or little-endian pairs of them (`H`), in base64. Raises OverflowError, TypeError."""
-    return b2a_base64(_little_endian(array(kind, ids)).tobytes(), newline=False).decode()
+    """`ids` as bytes (`B`) or pairs of them (`H`), in base64. Raises OverflowError, TypeError."""
+    return b2a_base64(array(kind, ids).tobytes(), newline=False).decode()
 
 
 def _unpacked(kind: str, text: str) -> tuple[int, ...]:
-    return tuple(_little_endian(array(kind, a2b_base64(text, strict_mode=True))))
-
-
-def _little_endian(ids: array[int]) -> array[int]:
-    if sys.byteorder == "big":
-        ids.byteswap()
-    return ids
+    return tuple(array(kind, a2b_base64(text, strict_mode=True)))
 
 
 def _check_version(wire: Mapping[str, Any]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_module
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -14,8 +14,8 @@ from redis import Redis, RedisError
 from ops.options import option, with_settings
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
-from worker.queue.connection import refusal_of
-from worker.queue.dead_letters import DeadLetters, NoDeadLetter
+from worker.queue.connection import Address, RedisConnection, refusal_of
+from worker.queue.dead_letters import NoDeadLetter, move
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect, in_our_words
 
@@ -88,7 +88,7 @@ def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
     A dead letter is a request that was answered with 502, kept for a week under the `request_id` of that answer. RQ's
     tools list it as a failed job, and show the result of the new attempt. Exits with 1 if an ID is no dead letter.
     """
-    _each(settings, ids, DeadLetters.requeue, "back in the queue")
+    _each(settings, ids, "revive", "back in the queue")
 
 
 @click.command()
@@ -99,15 +99,15 @@ def drop(settings: Settings, ids: tuple[str, ...]) -> None:
 
     Exits with 1 if an ID is no dead letter.
     """
-    _each(settings, ids, DeadLetters.drop, "dropped")
+    _each(settings, ids, "drop", "dropped")
 
 
-def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters, str], None], done: str) -> None:
-    letters, num_failed = DeadLetters(connect(settings.redis_url)), 0
+def _each(settings: Settings, ids: tuple[str, ...], name: str, done: str) -> None:
+    connection, num_failed = RedisConnection(Address(settings.redis_url)), 0
     try:
         for request_id in ids:
             try:
-                move(letters, request_id)
+                move(connection, name, request_id)
                 click.echo(f"{request_id}: {done}")
             except NoDeadLetter as error:
                 num_failed += 1
@@ -115,7 +115,7 @@ def _each(settings: Settings, ids: tuple[str, ...], move: Callable[[DeadLetters,
     except MailboxDown as error:
         raise _unreachable(settings.redis_url, error) from None
     finally:
-        letters.close()
+        connection.close()
     raise SystemExit(1 if num_failed else 0)
 
 

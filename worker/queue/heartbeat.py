@@ -37,8 +37,8 @@ _MOST_FIELDS = 2000  # of a report: Lua's unpack fails near 8,000 words
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
-def new_worker_name() -> str:
-    """Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
+def new_name() -> str:
+    """Of this process. Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
     return f"{host}-{os.getpid()}-{secrets.token_hex(6)}"
 
@@ -52,7 +52,7 @@ class Reporter:
 
     def __init__(self, is_api: bool = False) -> None:
         self._is_api = is_api
-        self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        self._process = new_name()
         self._number = 1
         self._taken: dict[str, float] = {}
         self._sent: dict[str, float] | None = None  # by a report that may have been lost

@@ -8,9 +8,6 @@ one of our table. Nothing of this is on the way of a request.
 from __future__ import annotations
 
 import logging
-import os
-import secrets
-import socket
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -18,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from worker.queue.connection import Command, script
+from worker.queue.heartbeat import new_name
 from worker.queue.line import ResponseError
 
 logger = logging.getLogger(__name__)
@@ -47,7 +45,7 @@ class Learners:
     def __init__(self, ask: Callable[[Command], Awaitable[Any]], max_memory_bytes: int) -> None:
         self._ask = ask
         self._max_memory_bytes = max_memory_bytes
-        self._process = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(6)}"
+        self._process = new_name()
         self._news: deque[Answered] = deque(maxlen=_MOST_NEWS)
         self._number = 1
         self._sent: Command | None = None  # by a report that may have been lost

@@ -22,7 +22,7 @@ from typing import Any
 from scheduler.messages import Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress, WireError
 from worker.queue import formats
 from worker.queue.connection import Command, RedisConnection, Where, checked, script
-from worker.queue.heartbeat import Heartbeat, new_worker_name
+from worker.queue.heartbeat import Heartbeat, new_name
 from worker.queue.line import ResponseError
 from worker.queue.protocol import ASYNC_TOKENS, LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
 
@@ -45,7 +45,7 @@ class WorkerMailbox:
 
     def __init__(self, where: Where, max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
-        self.name = new_worker_name()
+        self.name = new_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._max_block_s = max_block_s
         self._outgoing = RedisConnection(where)
