@@ -26,7 +26,7 @@ from scheduler.messages import (
 )
 from tests.pace import patient
 from worker.queue.api_end import RedisApiMailbox
-from worker.queue.api_loop import LAST_CALLS_S
+from worker.queue.api_link import LAST_CALLS_S
 from worker.queue.connection import Command, RedisConnection, Where, script
 from worker.queue.heartbeat import Heartbeat
 from worker.queue.protocol import (

@@ -13,7 +13,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, FreeCapacity
 from tests.mailbox_house import AMPLE, a_bare_submission, a_request
 from worker.queue import formats
-from worker.queue.api_loop import enqueue_command
+from worker.queue.api_link import enqueue_command
 from worker.queue.connection import Command, script, script_sources
 from worker.queue.heartbeat import Reporter
 from worker.queue.protocol import READY_WITHIN_S, MailboxLimits, Submission

@@ -29,7 +29,7 @@ from tests.mailbox_house import (
     take,
     unblocked,
 )
-from worker.queue import api_listener
+from worker.queue import api_link
 from worker.queue.protocol import MailboxDown, Submission
 from worker.queue.worker_end import WorkerMailbox
 
@@ -120,7 +120,7 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
 def test_answers_arrive_although_every_subscription_is_cut(
     house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only the sweep on subscribing again can find them
+    monkeypatch.setattr(api_link, "POLL_S", 60.0)  # only the sweep on subscribing again can find them
     api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
     tickets = [api.submit(a_request(f"r{number}")) for number in range(10)]
     names = take(worker)

@@ -13,7 +13,7 @@ from tests.mailbox_house import a_bare_submission, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue import formats
-from worker.queue.api_loop import enqueue_command
+from worker.queue.api_link import enqueue_command
 from worker.queue.connection import Command, script
 from worker.queue.protocol import MailboxLimits, ReplyMode, Submission
 

@@ -1,4 +1,4 @@
-"""The API's end of the Redis mailbox: one subscription and one coalescing sender per process, in its event loop."""
+"""The API's end of the Redis mailbox, in the event loop of its process."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, Se
 from scheduler.messages import Completion, FinishReason, Progress, WireError
 from worker.queue import admission, formats
 from worker.queue.admission import KnownRefusals
-from worker.queue.api_listener import Listener
-from worker.queue.api_loop import Sender
+from worker.queue.api_link import Link
 from worker.queue.api_mailbox import HEARTBEAT_S, ApiMailbox, State, completion_of
 from worker.queue.connection import Command, Where, refusal_of, script
 from worker.queue.line import ResponseError
@@ -51,18 +50,17 @@ class RedisApiMailbox(ApiMailbox):
 
     def begin(self) -> None:
         super().begin()
-        self._sender = Sender(self._where, self._channel, self._limits)
-        self._listener = Listener(self._where, self._channel, self._hear, self._poll)
+        self._link = Link(self._where, self._channel, self._limits, self._hear, self._poll)
 
     def status(self, asked: MailboxStatus) -> MailboxStatus:
         """With a refusal if this process cannot hear answers: each request would get 503."""
-        refusal = self._listener.refusal
+        refusal = self._link.refusal
         return replace(asked, redis_ok=False, refusal=refusal) if asked.redis_ok and refusal else asked
 
     def known_refusal(self, client: str = "") -> QueueFull | RateLimited | None:
         if self._is_closed:
             return None
-        if self._sender.num_waiting >= _MOST_ASKING * self._limits.max_requests:
+        if self._link.num_waiting >= _MOST_ASKING * self._limits.max_requests:
             return admission.too_many_asking(self._limits.max_requests)
         return self._refusals.refusal(client)
 
@@ -70,17 +68,16 @@ class RedisApiMailbox(ApiMailbox):
         return (await self._ask(command))[0]
 
     async def _ask(self, what: Command | Submission, patience_s: float = SUBMIT_PATIENCE_S) -> tuple[Any, str]:
-        """Ask as the sender's `ask` does. Raises NotReady."""
+        """Ask as `Link.ask` does. Raises NotReady."""
         try:
-            return await self._sender.ask(what, patience_s)
+            return await self._link.ask(what, patience_s)
         except MailboxDown as error:
             raise _not_ready(error) from error
 
     def close(self) -> None:
         self._is_closed = True
         self._waiters.shut_down()
-        self._listener.stop()
-        self._sender.stop()
+        self._link.stop()
 
     async def enqueue(self, wanted: Submission) -> None:
         """Send the jobs, and wait until Redis has accepted them; for those of a plain request `wait` does."""
@@ -88,11 +85,9 @@ class RedisApiMailbox(ApiMailbox):
             raise admission.shutting_down()
         admission.check_that_it_may_fit(wanted.requests, self._limits)
         patience_s = SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
-        if not await self._listener.be_subscribed(patience_s):
-            raise NotReady(self._listener.refusal or _UNREACHABLE, 1.0)
         self._waiters.add(wanted)
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
-            self._sender.post(wanted, patience_s, self._note_reply)
+            self._link.post(wanted, patience_s, self._note_reply)
             return
         try:
             reply, run_id = await self._ask(wanted, patience_s)
@@ -135,7 +130,7 @@ class RedisApiMailbox(ApiMailbox):
         ]
         if open_ids:
             why = FinishReason.CANCELLED if wanted.left_s() else FinishReason.EXPIRED
-            self._sender.post(script("cancel", self._channel, why.value, *open_ids), SUBMIT_PATIENCE_S)
+            self._link.post(script("cancel", self._channel, why.value, *open_ids), SUBMIT_PATIENCE_S)
 
     def _note_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """The reply to a plain request, which gets its refusal for an answer."""
@@ -206,7 +201,7 @@ class RedisApiMailbox(ApiMailbox):
         for first in range(0, len(accepted), _MOST_LOOK_UPS):
             asked = accepted[first : first + _MOST_LOOK_UPS]
             command = script("check", *(job_id for job_id, _ in asked))
-            self._sender.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
+            self._link.post(command, SUBMIT_PATIENCE_S, partial(self._learn, asked, time.monotonic()))
 
     def _learn(self, asked: list[tuple[str, Submission]], asked_s: float, _: Any, states: Any, run_id: str) -> None:
         if isinstance(states, Exception):
@@ -222,7 +217,7 @@ class RedisApiMailbox(ApiMailbox):
                 lost[id(wanted)] = wanted
         for wanted in lost.values():  # Redis was restarted and has lost its last moments
             wanted.may_be_known, wanted.limits = True, ""  # it was let in, and its key has paid for it
-            self._sender.post(wanted, SUBMIT_PATIENCE_S, self._note_second_reply)
+            self._link.post(wanted, SUBMIT_PATIENCE_S, self._note_second_reply)
 
     def _note_second_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """The reply to a request that Redis had accepted before; where there is none the next poll tries again."""

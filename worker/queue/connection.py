@@ -126,20 +126,22 @@ def script(name: str, *arguments: Any) -> Command:
     return ("EVALSHA", _digests()[name], 0, *arguments)
 
 
-def new_line(where: Where) -> Line:
-    """A connection that is not open yet."""
+def new_line(where: Where, protocol: int) -> Line:
+    """A connection that is not open yet; a plain one speaks RESP2 until it is told otherwise."""
     if isinstance(where, Address) and where.url.startswith(_PLAIN):
         return Line(*where)
     from worker.queue.redis_py import ClientLine, connect  # seldom needed
 
-    return ClientLine(connect(*where) if isinstance(where, Address) else where)
+    return ClientLine(connect(*where) if isinstance(where, Address) else where, protocol)
 
 
 class RedisConnection:
     """Connects when first used and again after every failure."""
 
+    _protocol = 2
+
     def __init__(self, where: Where) -> None:
-        self._line = new_line(where)
+        self._line = new_line(where, self._protocol)
         self.is_open = False
         self._num_expected = 0  # replies to what was sent
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second

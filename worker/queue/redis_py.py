@@ -58,9 +58,9 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
 class ClientLine(Line):
     """redis-py's bare connection, with the options of a client's; RESP2 spares it the handshake."""
 
-    def __init__(self, client: Redis) -> None:
+    def __init__(self, client: Redis, protocol: int) -> None:
         pool = client.connection_pool
-        self._connection = pool.connection_class(**(pool.connection_kwargs | {"protocol": 2}))
+        self._connection = pool.connection_class(**(pool.connection_kwargs | {"protocol": protocol}))
 
     def connect(self) -> None:
         with _in_our_words():
@@ -74,7 +74,7 @@ class ClientLine(Line):
     def read(self) -> Any:
         try:
             with _in_our_words():
-                return self._connection.read_response()
+                return self._connection.read_response(push_request=True)
         except ResponseError as error:
             return error
 

@@ -1,4 +1,4 @@
-"""All commands of an API process to Redis, sent by its event loop."""
+"""The one connection of an API process to Redis: commands go out in packets, answers come in, by its event loop."""
 
 from __future__ import annotations
 
@@ -7,58 +7,27 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import Any
 
-from worker.queue.connection import Command, RedisConnection, Where, checked, script
+from hiredis import PushNotification
+
+from worker.queue.connection import Command, Where, checked, refusal_of, script
 from worker.queue.formats import encode_submission
 from worker.queue.line import ResponseError
+from worker.queue.loop_connection import LoopConnection
 from worker.queue.protocol import MailboxDown, MailboxLimits, OnReply, Submission
 
 logger = logging.getLogger(__name__)
 _MAX_COMMANDS = 256  # in one packet; in a larger one the first replies would wait for the last
 _MAX_BYTES = 262_144  # a packet ends with the command that reaches it
 _MOST_AT_ONCE = 65_536  # bytes that the kernel takes, even where Redis reads nothing; the loop must not wait for more
-_PAUSE_S = 0.05
+_PAUSE_S = 0.02
 LAST_CALLS_S = 0.5  # after `stop`
 _REPLY_WITHIN_S = 2.0
-
-
-class LoopConnection(RedisConnection):
-    """Read where the loop says that something has come, so that no reply is switched between threads.
-
-    What may wait for Redis, to connect and to send much, runs in a thread of its own: those of the loop may all wait
-    for it.
-    """
-
-    def __init__(self, where: Where, on_data: Callable[[], None]) -> None:
-        super().__init__(where)
-        self._loop, self._thread = asyncio.get_running_loop(), ThreadPoolExecutor(1)
-        self._on_data = on_data
-        self._watched = -1
-
-    def in_thread(self, work: Callable[..., None], *arguments: Any) -> asyncio.Future[None]:
-        """Do it there. Nothing is read meanwhile: TLS bears one thread."""
-        self._unwatch()
-        future = self._loop.run_in_executor(self._thread, work, *arguments)
-        future.add_done_callback(self._watch)
-        return future
-
-    def close(self) -> None:
-        self._unwatch()
-        super().close()
-
-    def _watch(self, _: object) -> None:
-        if self.is_open:
-            self._watched = self.descriptor
-            self._loop.add_reader(self._watched, self._on_data)
-
-    def _unwatch(self) -> None:
-        if self._watched >= 0:
-            self._loop.remove_reader(self._watched)
-            self._watched = -1
+POLL_S = 1.0
+_LOST_FOR_S = 1.0  # a connection may be for a moment; requests wait for it for two seconds
 
 
 @dataclass(slots=True)
@@ -70,25 +39,44 @@ class Call:
     on_reply: OnReply | None = None
 
 
-class Sender:
-    """Sends what waits as one packet, through one connection. Every command sent here may safely be sent twice.
+class Link:
+    """Sends what waits as one packet, and hears what is published for this process.
 
-    Requests that stand next to each other in it are enqueued by one script. One packet is under way at a time, so that
-    the more there is to send, the more goes into each. The connection opens with the first command; answers come on
-    `channel`.
+    Requests that stand next to each other in a packet are enqueued by one script. One packet is under way at a time, so
+    that the more there is to send, the more goes into each. Every command sent here may safely be sent twice.
+
+    Pub/sub forgets what nobody hears. So all who wait are looked up whenever the connection stands again, and once a
+    second those that have waited for longer than that: `on_poll(older_than_s)`.
     """
 
-    def __init__(self, where: Where, channel: str, limits: MailboxLimits) -> None:
+    def __init__(
+        self,
+        where: Where,
+        channel: str,
+        limits: MailboxLimits,
+        on_message: Callable[[bytes], None],
+        on_poll: Callable[[float], None],
+    ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._connection = LoopConnection(where, self._receive)
-        self._channel = channel
-        self._limits = limits
+        self._connection = LoopConnection(where, channel, self._receive)
+        self._channel, self._limits = channel, limits
+        self._on_message, self._on_poll = on_message, on_poll
         self._calls: deque[Call | Submission] = deque()
         self._groups: list[Sequence[Call | Submission]] | None = None  # of each command that is under way
         self._replies: list[Any] = []  # that have come of it
-        self._is_due = False  # a look at what waits is, or must wait for a connection or a pause
+        self._is_due = self._is_opening = False  # a look at what waits is due, or the connection on its way
         self._timer: asyncio.TimerHandle | None = None
         self._stop_at_s: float | None = None
+        self._lost: tuple[float, BaseException | None] | None = time.monotonic(), None  # when the connection was, and how
+        self._loop.call_later(POLL_S, self._poll)
+        self._wake_up()
+
+    @property
+    def refusal(self) -> str:
+        """Why no answer has been heard for some time; '' while the connection stands, or was just lost."""
+        if self._lost is None or time.monotonic() - self._lost[0] < _LOST_FOR_S:
+            return ""
+        return refusal_of(self._lost[1]) or "Redis cannot be subscribed to; try again shortly."
 
     async def ask(self, what: Command | Submission, patience_s: float) -> tuple[Any, str]:
         """The reply, and the run id of the Redis that gave it. Raises MailboxDown, also where Redis refused."""
@@ -129,21 +117,34 @@ class Sender:
 
     def _look(self) -> None:
         self._is_due = False
-        if not self._calls or self._groups is not None:
+        if self._groups is not None or self._is_opening or (self._stop_at_s is not None and not self._calls):
             return
         if self._connection.is_open:
             self._send_next()
         else:
-            self._is_due = True
+            self._is_opening = True
             self._connection.in_thread(self._connection.open).add_done_callback(self._note_open)
 
     def _note_open(self, opening: asyncio.Future[None]) -> None:
-        self._is_due = False
+        self._is_opening = False
         if (error := opening.exception()) is None:
+            self._lost = None
+            self._look_up(0.0)
             self._send_next()
         else:
             calls, self._calls = list(self._calls), deque()
             self._try_again(calls, error)
+
+    def _poll(self) -> None:
+        if self._stop_at_s is None:
+            self._look_up(1.0)
+            self._loop.call_later(POLL_S, self._poll)
+
+    def _look_up(self, older_than_s: float) -> None:
+        try:
+            self._on_poll(older_than_s)
+        except Exception:
+            logger.exception("the answers that are missing could not be looked up")
 
     def _send_next(self) -> None:
         packet, num_bytes = self._next_packet()
@@ -177,9 +178,9 @@ class Sender:
             self._break_off(error)
         else:  # nothing must end what all requests go through
             logger.error("a packet could not be sent", exc_info=error)
-            self._connection.close()
             for call in chain.from_iterable(self._finish_packet()):
                 _settle(call, MailboxDown("a packet could not be sent"), "")
+            self._break_off(error)
 
     def _next_packet(self) -> tuple[list[tuple[Call | Submission, Command]], int]:
         """What waits and fits into one, each with its words; and its bytes."""
@@ -199,15 +200,17 @@ class Sender:
 
     def _receive(self) -> None:
         """Something has come."""
-        if self._groups is None:  # the other side has closed the connection
-            self._connection.close()
-            return
         try:
-            self._replies += self._connection.receive_ready()
+            received = self._connection.receive_ready()
         except MailboxDown as error:
             self._break_off(error)
             return
-        if len(self._replies) < len(self._groups):
+        for each in received:
+            if isinstance(each, PushNotification):
+                self._hear(each[2])
+            else:
+                self._replies.append(each)
+        if self._groups is None or len(self._replies) < len(self._groups):
             return
         run_id, replies = self._connection.run_id, self._replies
         groups = self._finish_packet()
@@ -218,6 +221,13 @@ class Sender:
             for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
                 _settle(call, own, run_id)
 
+    def _hear(self, message: bytes) -> None:
+        try:
+            self._on_message(message)
+        except Exception:  # one answer must not end what all others come through
+            logger.exception("an answer could not be handled")
+            self._look_up(0.0)
+
     def _finish_packet(self) -> list[Sequence[Call | Submission]]:
         groups, self._groups, self._replies = self._groups or [], None, []
         if self._timer is not None:
@@ -225,13 +235,16 @@ class Sender:
             self._timer = None
         return groups
 
-    def _break_off(self, error: MailboxDown) -> None:
+    def _break_off(self, error: BaseException) -> None:
         """Whether the packet has run is not known."""
         self._connection.close()
         self._try_again(list(chain.from_iterable(self._finish_packet())), error)
 
     def _try_again(self, calls: list[Call | Submission], error: BaseException) -> None:
         now = time.monotonic()
+        if self._lost is None and self._stop_at_s is None:  # said once, not at every attempt
+            logger.warning("the connection to Redis broke; connecting again: %s", error)
+        self._lost = now if self._lost is None else self._lost[0], error
         for call in reversed(calls):
             if self._stop_at_s is not None or now >= call.give_up_at_s:
                 _settle(call, error, "")
@@ -239,9 +252,8 @@ class Sender:
             if isinstance(call, Submission):
                 call.may_be_known = True
             self._calls.appendleft(call)
-        if self._calls:
-            self._is_due = True
-            self._loop.call_later(_PAUSE_S, self._look)
+        self._is_due = True
+        self._loop.call_later(_PAUSE_S, self._look)
 
 
 def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:

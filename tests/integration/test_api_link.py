@@ -1,4 +1,4 @@
-"""The sender and the listener of an API process: what breaks one packet or one message breaks no other."""
+"""The connection of an API process: what breaks one packet or one message breaks no other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from scheduler.errors import NotReady, RequestFailed
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
-    SubmittingMailbox,
     a_bare_submission,
     a_request,
     an_answer,
@@ -24,20 +23,19 @@ from tests.mailbox_house import (
 )
 from tests.pace import patient
 from tests.recorded_requests import a_record
-from worker.queue import api_end, api_listener, api_loop
+from worker.queue import api_end, api_link
 from worker.queue.connection import Command, RedisConnection
 from worker.queue.protocol import Submission
-from worker.queue.redis_py import connect
 
 
 class Oddity(Exception):
     """Nothing that is expected."""
 
 
-def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_link_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     api, real = house.api(), RedisConnection.send
     api.submit(a_request("before"))
-    faults = iter([Oddity("in the sender")])
+    faults = iter([Oddity("in a packet")])
 
     def send(self: RedisConnection, *commands: Command) -> None:
         for fault in faults:
@@ -51,11 +49,11 @@ def test_a_sender_outlives_whatever_one_packet_raises(house: RedisHouse, monkeyp
     assert api.submit(a_request("after")).request_id == "after"
 
 
-def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only what the subscription brings counts
+def test_a_link_outlives_whatever_one_message_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(api_link, "POLL_S", 60.0)  # only what the subscription brings counts
     api, worker, real = house.api(), house.worker(), api_end.formats.decode_news
     first, second = api.submit(a_request("a")), api.submit(a_request("b"))
-    faults = iter([Oddity("in the listener")])
+    faults = iter([Oddity("in a message")])
 
     def decode(payload: bytes) -> object:
         for fault in faults:
@@ -70,15 +68,17 @@ def test_a_listener_outlives_whatever_one_message_raises(house: RedisHouse, monk
     assert [api.wait(ticket).request_id for ticket in (first, second)] == ["a", "b"]
 
 
-def test_a_listener_outlives_whatever_its_connection_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    faults, real = iter([Oddity("in the listener")]), RedisConnection.send
+def test_a_connection_that_cannot_be_opened_is_tried_again_whatever_it_raises(
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    faults, real = iter([Oddity("in the thread")]), RedisConnection.open
 
-    def send(self: RedisConnection, *commands: Command) -> None:
+    def open_it(self: RedisConnection) -> None:
         for fault in faults:
             raise fault
-        real(self, *commands)
+        real(self)
 
-    monkeypatch.setattr(RedisConnection, "send", send)
+    monkeypatch.setattr(RedisConnection, "open", open_it)
 
     assert house.api().submit(a_request("a")).request_id == "a"
 
@@ -119,7 +119,7 @@ def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
 def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
     house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(api_loop, "_MOST_AT_ONCE", 0, raising=False)
+    monkeypatch.setattr(api_link, "_MOST_AT_ONCE", 0, raising=False)
     api, is_sending, goes_on = house.api(), threading.Event(), threading.Event()
     assert eventually(lambda: api.status().redis_ok)
     real = RedisConnection.send
@@ -140,23 +140,9 @@ def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
     assert take(house.worker()) == ["a"]
 
 
-def test_answers_are_heard_in_the_newer_protocol_of_redis_too(
-    house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_listener, "POLL_S", 60.0)  # only what the subscription brings counts
-    worker, api = house.worker(), SubmittingMailbox(connect(f"{redis_url}?protocol=3"))
-    ticket = api.submit(a_request("a"))
-    assert take(worker) == ["a"]
-
-    worker.exchange([an_answer("a")], AMPLE)
-
-    assert api.wait(ticket) == an_answer("a")
-    api.close()
-
-
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:
     api, sizes = house.api(), []
-    connection, send = api.own._sender._connection, api.own._sender._connection.send
+    connection, send = api.own._link._connection, api.own._link._connection.send
     connection.send = lambda *commands: (sizes.append(sum(map(len, map(pack_command, commands)))), send(*commands))
     records = [replace(a_record(f"r{number}", is_async=True), document="x" * 40_000) for number in range(40)]
 
