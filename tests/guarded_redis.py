@@ -18,6 +18,7 @@ from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
+from worker.queue.connection import Address
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")
@@ -81,10 +82,10 @@ class GuardedHouse(RedisHouse):
     """Every mailbox as its own user."""
 
     def __init__(self, server: GuardedRedis) -> None:
-        super().__init__(lambda: server.client("api"))
+        super().__init__(server.url("api"))
         self._server = server
 
     def worker(self, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> WorkerMailbox:
-        self.mailboxes.append(mailbox := kind(self._server.client("worker")))
+        self.mailboxes.append(mailbox := kind(Address(self._server.url("worker"))))
         mailbox.open(lambda: True)
         return mailbox

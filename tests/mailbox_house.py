@@ -27,7 +27,7 @@ from scheduler.messages import (
 from tests.pace import patient
 from worker.queue.api_end import RedisApiMailbox
 from worker.queue.api_link import LAST_CALLS_S
-from worker.queue.connection import Command, RedisConnection, Where, script
+from worker.queue.connection import Address, Command, RedisConnection, script
 from worker.queue.heartbeat import Heartbeat
 from worker.queue.protocol import (
     READY_WITHIN_S,
@@ -38,6 +38,7 @@ from worker.queue.protocol import (
     WorkerReport,
 )
 from worker.queue.redis_observer import Found, RedisObserver
+from worker.queue.redis_py import connect
 from worker.queue.status_client import status_of
 from worker.queue.worker_end import WorkerMailbox
 
@@ -88,9 +89,9 @@ class SubmittingMailbox:
 
     sends_plain = False  # ids that come for the first time: new ones, as most requests have, with a deadline
 
-    def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
+    def __init__(self, address: Address, limits: MailboxLimits | None = None) -> None:
         self.loop = loop_in_a_thread()
-        self.own = RedisApiMailbox(where, limits)
+        self.own = RedisApiMailbox(address, limits)
         self.known_refusal = self.own.known_refusal
         self._in_loop(self.own.begin)
 
@@ -177,6 +178,12 @@ class SubmittingMailbox:
         self.loop.call_soon_threadsafe(self.loop.call_later, 2 * LAST_CALLS_S, self.loop.stop)
 
 
+def address_of(client: Redis) -> Address:
+    """Of the Redis behind a client without a password."""
+    about = client.connection_pool.connection_kwargs
+    return Address(f"unix://{about['path']}" if "path" in about else f"redis://{about['host']}:{about['port']}/{about['db']}")
+
+
 def ids_of(inbox: Inbox) -> list[str]:
     return [delivery.request.request_id for delivery in inbox.deliveries]
 
@@ -216,8 +223,8 @@ def take_one(worker: WorkerMailbox, within_s: float = 5.0) -> Delivery:
 class SteppedWorkerMailbox(WorkerMailbox):
     """Each exchange waits for its replies, and no claim stands between two steps of a test."""
 
-    def __init__(self, client: Redis, **options: float) -> None:
-        super().__init__(client, max_block_s=0.0, **options)
+    def __init__(self, address: Address, **options: float) -> None:
+        super().__init__(address, max_block_s=0.0, **options)
 
     def exchange(
         self,
@@ -236,23 +243,26 @@ class SteppedWorkerMailbox(WorkerMailbox):
 
 
 class RedisHouse:
-    """Mailboxes that share one queue, over a real Redis or fakeredis."""
+    """Mailboxes that share one queue."""
 
-    def __init__(self, connect: Callable[[], Redis], kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> None:
-        self.connect = connect
+    def __init__(self, url: str, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> None:
+        self.address = Address(url)
         self._kind = kind
         self.sends_plain = False
         self.mailboxes: list[SubmittingMailbox | WorkerMailbox] = []
 
+    def connect(self) -> Redis:
+        return connect(self.address.url)
+
     def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
-        self.mailboxes.append(mailbox := SubmittingMailbox(self.connect(), limits))
+        self.mailboxes.append(mailbox := SubmittingMailbox(self.address, limits))
         mailbox.sends_plain = self.sends_plain
         return mailbox
 
     def worker(
         self, report: Callable[[], WorkerReport] = WorkerReport, is_fresh: Callable[[], bool] = lambda: True
     ) -> WorkerMailbox:
-        self.mailboxes.append(mailbox := self._kind(self.connect()))
+        self.mailboxes.append(mailbox := self._kind(self.address))
         mailbox.open(is_fresh, report)
         mailbox.exchange((), NO_CAPACITY)  # registers the epoch of its claims
         return mailbox
@@ -267,7 +277,7 @@ class RedisHouse:
         worker._heartbeat.stop()
         client = self.connect()
         client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
-        reaper = Heartbeat(RedisConnection(client), "reaper", 60.0, on_lease_lost=lambda: None)
+        reaper = Heartbeat(RedisConnection(self.address), "reaper", 60.0, on_lease_lost=lambda: None)
         reaper.start(is_fresh=lambda: False, report=lambda: WorkerReport(role="decode"))  # takes nothing
         reaper._beat()
         reaper.stop()

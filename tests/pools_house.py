@@ -12,7 +12,6 @@ from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMail
 from worker.pools.decode import DECODE_QUEUE, DecodeEnd
 from worker.pools.prefill import PrefillEnd, ReadPrompt
 from worker.queue.protocol import Submission, WorkerReport
-from worker.queue.redis_py import connect
 
 
 class SteppedPrefillEnd(SteppedWorkerMailbox, PrefillEnd):
@@ -28,8 +27,8 @@ class Pools:
 
     def __init__(self, redis_url: str) -> None:
         self.client = Redis.from_url(redis_url, decode_responses=True)
-        self._prefill = RedisHouse(lambda: connect(redis_url), SteppedPrefillEnd)
-        self._decode = RedisHouse(lambda: connect(redis_url), SteppedDecodeEnd)
+        self._prefill = RedisHouse(redis_url, SteppedPrefillEnd)
+        self._decode = RedisHouse(redis_url, SteppedDecodeEnd)
         self.api = self._prefill.api
         self.client.hset(
             "miniserve:rates", "stand-in", "0.0 decode"

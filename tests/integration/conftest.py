@@ -11,13 +11,12 @@ from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.running_system import ApiProcess
 from tests.scripted_queue import ScriptedQueue
-from worker.queue.redis_py import connect
 
 
 @pytest.fixture
 def house(redis_url: str) -> Iterator[RedisHouse]:
     """Mailboxes over the shared Redis."""
-    house = RedisHouse(lambda: connect(redis_url))
+    house = RedisHouse(redis_url)
     yield house
     house.close()
 
@@ -39,6 +38,6 @@ def queue(redis_url: str) -> Iterator[ScriptedQueue]:
 @pytest.fixture
 def private_house(private_redis: EmbeddedRedis) -> Iterator[RedisHouse]:
     """Mailboxes over `private_redis`, which the test may kill."""
-    house = RedisHouse(lambda: connect(private_redis.url))
+    house = RedisHouse(private_redis.url)
     yield house
     house.close()

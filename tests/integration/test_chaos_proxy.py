@@ -11,7 +11,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
-from worker.queue.connection import RedisConnection, script
+from worker.queue.connection import Address, RedisConnection, script
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect
 
@@ -49,7 +49,7 @@ def test_commands_and_replies_of_any_size_pass_through_the_proxy(client: Redis) 
 
 
 def test_our_scripts_are_counted_by_their_names_and_beats_are_not_counted(proxy: CountingProxy) -> None:
-    line = RedisConnection(connect(proxy.url))
+    line = RedisConnection(Address(proxy.url))
     line.ask(("PING",))  # loads the scripts
     proxy.watch(Tripwire(NEVER, before_reply=True))
 
@@ -64,7 +64,7 @@ def test_our_scripts_are_counted_by_their_names_and_beats_are_not_counted(proxy:
 def test_the_command_that_trips_has_run_and_nothing_follows_it(
     proxy: CountingProxy, behind: Redis, before_reply: bool
 ) -> None:
-    line, trips = RedisConnection(connect(proxy.url)), []
+    line, trips = RedisConnection(Address(proxy.url)), []
     line.ask(("PING",))
     proxy.watch(Tripwire(2, before_reply), lambda: trips.append(behind.get("count")))
 

@@ -12,8 +12,8 @@ from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
+from worker.queue.connection import Address
 
 
 def test_the_same_key_attaches_from_another_replica_and_gets_the_stored_answer_later(
@@ -44,7 +44,7 @@ def test_the_same_key_with_another_body_is_a_conflict_even_if_its_text_is_longer
 
 
 def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:
-    api, worker = house.api(), WorkerMailbox(connect(redis_url), max_block_s=0.0)
+    api, worker = house.api(), WorkerMailbox(Address(redis_url), max_block_s=0.0)
     worker.open(lambda: True)
     first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
     assert take_one(worker).request.request_id == "r"

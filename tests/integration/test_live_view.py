@@ -17,7 +17,7 @@ from redis import Redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, wait_until
 from worker.queue import heartbeat
-from worker.queue.connection import RedisConnection
+from worker.queue.connection import Address, RedisConnection
 from worker.queue.heartbeat import LIVE, Heartbeat
 from worker.queue.protocol import BEAT_S, WorkerReport
 
@@ -91,7 +91,7 @@ def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
     num_workers, num_beats = 6, ceil(10 / BEAT_S)
     reports = [WorkerReport(live=lambda _, number=number: f'{{"worker":"w{number}"}}') for number in range(num_workers)]
     with Redis.from_url(private_redis.url) as client:
-        beats = [Heartbeat(RedisConnection(client), f"w{number}", 60.0, lambda: None) for number in range(num_workers)]
+        beats = [Heartbeat(RedisConnection(Address(private_redis.url)), f"w{number}", 60.0, lambda: None) for number in range(num_workers)]
         for beat, report in zip(beats, reports, strict=True):
             beat.start(lambda: True, lambda report=report: report)
         until_full = 3 * num_workers * num_beats

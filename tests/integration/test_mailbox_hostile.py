@@ -42,7 +42,7 @@ def _cut_the_next_packet(worker: WorkerMailbox) -> None:
 
 
 def test_what_was_delivered_is_not_lost_when_the_next_claim_finds_no_redis(house: RedisHouse) -> None:
-    api, worker = house.api(), WorkerMailbox(house.connect(), max_block_s=0.0)
+    api, worker = house.api(), WorkerMailbox(house.address, max_block_s=0.0)
     worker.open(lambda: True)
     ticket = api.submit(a_request("a"))
     worker.exchange((), AMPLE)
@@ -90,7 +90,7 @@ def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse
 
 
 def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: RedisHouse) -> None:
-    api, redis, worker = private_house.api(), private_house.connect(), WorkerMailbox(private_house.connect())
+    api, redis, worker = private_house.api(), private_house.connect(), WorkerMailbox(private_house.address)
     worker.open(lambda: True)
     tickets = [api.submit(a_request(name)) for name in "abcd"]
     answers: list[Completion] = []

@@ -12,11 +12,11 @@ PUSH_UNTIL_REFUSED = """
     import sys
     from scheduler.errors import QueueFull
     from tests.mailbox_house import SubmittingMailbox, a_request
-    from worker.queue.redis_py import connect
+    from worker.queue.connection import Address
     from worker.queue.protocol import MailboxLimits
 
     url, name = sys.argv[1:]
-    api, num_accepted, num_refused = SubmittingMailbox(connect(url), MailboxLimits(max_requests=100)), 0, 0
+    api, num_accepted, num_refused = SubmittingMailbox(Address(url), MailboxLimits(max_requests=100)), 0, 0
     for number in range(200):
         try:
             api.submit(a_request(f"{name}-{number}"))

@@ -16,7 +16,7 @@ from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
 from worker.queue.redis_observer import SystemReader
-from worker.queue.redis_py import connect
+from worker.queue.connection import Address
 
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.
@@ -39,7 +39,7 @@ def apis(redis_server: EmbeddedRedis) -> Iterator[list[ApiProcess]]:
 
 
 def observed(redis_url: str) -> Observed:
-    observatory = SystemReader(connect(redis_url))
+    observatory = SystemReader(Address(redis_url))
     try:
         return observatory.observe()
     finally:

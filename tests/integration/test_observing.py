@@ -16,6 +16,8 @@ from worker.queue.heartbeat import Reporter
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_observer import SystemReader
 from worker.queue.redis_py import connect
+from worker.queue.connection import Address
+from tests.mailbox_house import address_of
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:
@@ -209,7 +211,7 @@ def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
 
 
 def test_a_redis_that_is_full_still_tells_its_numbers(private_redis: EmbeddedRedis) -> None:
-    observatory = SystemReader(connect(private_redis.url))
+    observatory = SystemReader(Address(private_redis.url))
     with Redis.from_url(private_redis.url) as client:
         queue = ScriptedQueue(client)
         queue.beat("w")
@@ -227,7 +229,7 @@ def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis
     with Redis.from_url(private_redis.url) as client:
         ScriptedQueue(client).accept("a")
         client.acl_setuser("watcher", enabled=True, nopass=True, categories=["+@all"], commands=["-info"], keys=["*"])
-    observatory = SystemReader(connect(private_redis.url.replace("://", "://watcher:any@")))
+    observatory = SystemReader(Address(private_redis.url.replace("://", "://watcher:any@")))
 
     seen = observatory.observe()
     observatory.close()
@@ -236,7 +238,7 @@ def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis
 
 
 def test_an_observatory_without_redis_says_so_and_recovers(private_redis: EmbeddedRedis) -> None:
-    observatory = SystemReader(connect(private_redis.url))
+    observatory = SystemReader(Address(private_redis.url))
     assert observatory.observe().counts["duplicates"] == 0
     private_redis.process.kill()
     private_redis.process.wait()
@@ -269,6 +271,6 @@ def test_the_policy_of_a_full_redis_is_told(private_redis: EmbeddedRedis) -> Non
     policies = []
     for policy in ("noeviction", "allkeys-lru"):
         client.config_set("maxmemory-policy", policy)
-        policies.append(SystemReader(client).observe().redis_policy)
+        policies.append(SystemReader(address_of(client)).observe().redis_policy)
 
     assert policies == ["noeviction", "allkeys-lru"]

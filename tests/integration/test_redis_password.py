@@ -11,8 +11,8 @@ from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, post_sentence, send
 from worker.queue.protocol import MailboxDown
-from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
+from worker.queue.connection import Address
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def with_a_wrong_password(server: GuardedRedis, user: str) -> str:
 def test_a_worker_that_redis_refuses_says_that_its_password_is_the_reason(
     server: GuardedRedis, mistaken: Callable[[GuardedRedis, str], str]
 ) -> None:
-    mailbox = WorkerMailbox(connect(mistaken(server, "worker")))
+    mailbox = WorkerMailbox(Address(mistaken(server, "worker")))
 
     with pytest.raises(MailboxDown) as refusal:
         mailbox.open(lambda: True)

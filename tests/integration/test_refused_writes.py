@@ -17,7 +17,7 @@ from scheduler.settings import Settings
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess
 from worker.queue.redis_observer import SystemReader
-from worker.queue.redis_py import connect
+from worker.queue.connection import Address
 
 
 def refuse_writes(server: EmbeddedRedis) -> None:
@@ -42,7 +42,7 @@ def get(url: str, body: bytes | None = None) -> tuple[int, str]:
 
 
 def test_a_redis_that_cannot_save_is_named_by_readiness_refusals_and_alert(private_redis: EmbeddedRedis) -> None:
-    reader = SystemReader(connect(private_redis.url))
+    reader = SystemReader(Address(private_redis.url))
     alerts = Alerts(Settings())
     with ApiProcess(private_redis.url) as api:
         reader.observe()

@@ -17,9 +17,8 @@ from redis.exceptions import RedisError
 from ops.run.doctor import examine
 from ops.run.embedded_redis import EmbeddedRedis, find_redis_server, free_port, free_ports, start
 from tests.mailbox_house import eventually
-from worker.queue.connection import RedisConnection, start_fault
+from worker.queue.connection import Address, RedisConnection, start_fault
 from worker.queue.protocol import MailboxDown
-from worker.queue.redis_py import connect
 from worker.queue.server import server_fault
 
 MINISERVE = str(Path(sys.executable).with_name("miniserve"))
@@ -84,7 +83,7 @@ def test_doctor_names_the_mode_and_the_remedy(mode: str, request: pytest.Fixture
 
 def test_a_process_that_runs_says_why_when_its_redis_becomes_a_cluster(cluster: str) -> None:
     with pytest.raises(MailboxDown, match="cluster mode"):
-        RedisConnection(connect(cluster)).ask(("PING",))
+        RedisConnection(Address(cluster)).ask(("PING",))
 
 
 @pytest.mark.parametrize(

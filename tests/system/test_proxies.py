@@ -18,7 +18,6 @@ from tests.integration.test_streams import OUTPUT, Stream, tell
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, answer, eventually, take, take_one
 from tests.proxies import NAMES, Proxy, before_one
 from tests.running_system import ApiProcess, post_json, post_sentence, send
-from worker.queue.redis_py import connect
 
 PASS_ON_THAT_A_CLIENT_LEFT = {"nginx", "HAProxy", "Caddy"}  # at once; the others when they write to it
 OURS_S, THEIRS_S = 4, 2  # of keep-alive
@@ -26,7 +25,7 @@ OURS_S, THEIRS_S = 4, 2  # of keep-alive
 
 @pytest.fixture
 def house(redis_url: str) -> Iterator[RedisHouse]:
-    house = RedisHouse(lambda: connect(redis_url))
+    house = RedisHouse(redis_url)
     yield house
     house.close()
 

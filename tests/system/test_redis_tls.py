@@ -22,7 +22,7 @@ from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedHouse, GuardedRedis
 from tests.mailbox_house import a_request, an_answer, answer, eventually, take
 from tests.running_system import post_sentence, status_of, wait_until
-from worker.queue.connection import RedisConnection
+from worker.queue.connection import Address, RedisConnection
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect
 
@@ -96,7 +96,7 @@ def _start(role: str, redis_url: str, *options: str) -> subprocess.Popen[bytes]:
 def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
     variables = {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates), "PATH": path_to_redis()}
     with guarded_redis.started(RedisFleet(tmp_path, variables, num_nodes=3)) as fleet:
-        line = RedisConnection(connect(fleet.url("api:api-secret@")))
+        line = RedisConnection(Address(fleet.url("api:api-secret@")))
         assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
         first, dead = line.run_id, fleet.kill_primary()
 
@@ -129,7 +129,7 @@ def open_server(certificates: Path, tmp_path: Path) -> Iterator[str]:
 
 
 def test_the_first_command_of_a_pool_meets_no_session_ticket(open_server: str) -> None:
-    line = RedisConnection(connect(open_server))
+    line = RedisConnection(Address(open_server))
     eventually(lambda: _asked(line), within_s=30.0)
     line.close()
 
@@ -143,14 +143,14 @@ def test_a_server_whose_certificate_proves_nothing_is_not_talked_to(
     server: GuardedRedis, certificates: Path, authority: str
 ) -> None:
     options = f"?ssl_ca_certs={certificates / authority}" if authority else ""
-    line = RedisConnection(connect(server.url("api").partition("?")[0] + options))
+    line = RedisConnection(Address(server.url("api").partition("?")[0] + options))
 
     with pytest.raises(MailboxDown):
         line.ask(("PING",))
 
 
 def test_a_name_that_the_certificate_does_not_hold_is_not_talked_to(server: GuardedRedis) -> None:
-    line = RedisConnection(connect(server.url("api").replace("127.0.0.1", "localhost")))
+    line = RedisConnection(Address(server.url("api").replace("127.0.0.1", "localhost")))
 
     with pytest.raises(MailboxDown):
         line.ask(("PING",))

@@ -18,7 +18,7 @@ from worker.queue import admission, formats
 from worker.queue.admission import KnownRefusals
 from worker.queue.api_link import Link
 from worker.queue.api_mailbox import HEARTBEAT_S, ApiMailbox, State, completion_of
-from worker.queue.connection import Command, Where, refusal_of, script
+from worker.queue.connection import Address, Command, refusal_of, script
 from worker.queue.line import ResponseError
 from worker.queue.protocol import (
     MailboxDown,
@@ -39,18 +39,18 @@ _MOST_ASKING = 2  # queues: what is refused for its client's share takes no plac
 class RedisApiMailbox(ApiMailbox):
     """The mailbox over a queue."""
 
-    def __init__(self, where: Where, limits: MailboxLimits | None = None) -> None:
+    def __init__(self, address: Address, limits: MailboxLimits | None = None) -> None:
         super().__init__()
         self._limits = limits or MailboxLimits()
         self._is_closed = False
-        self._where = where
+        self._address = address
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
         self._waiters = Waiters()
         self._refusals = KnownRefusals()
 
     def begin(self) -> None:
         super().begin()
-        self._link = Link(self._where, self._channel, self._limits, self._hear, self._poll)
+        self._link = Link(self._address, self._channel, self._limits, self._hear, self._poll)
 
     def status(self, asked: MailboxStatus) -> MailboxStatus:
         """With a refusal if this process cannot hear answers: each request would get 503."""

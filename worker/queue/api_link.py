@@ -13,7 +13,7 @@ from typing import Any
 
 from hiredis import PushNotification
 
-from worker.queue.connection import Command, Where, checked, refusal_of, script
+from worker.queue.connection import Address, Command, checked, refusal_of, script
 from worker.queue.formats import encode_submission
 from worker.queue.line import ResponseError
 from worker.queue.loop_connection import LoopConnection
@@ -51,14 +51,14 @@ class Link:
 
     def __init__(
         self,
-        where: Where,
+        address: Address,
         channel: str,
         limits: MailboxLimits,
         on_message: Callable[[bytes], None],
         on_poll: Callable[[float], None],
     ) -> None:
         self._loop = asyncio.get_running_loop()
-        self._connection = LoopConnection(where, channel, self._receive)
+        self._connection = LoopConnection(address, channel, self._receive)
         self._channel, self._limits = channel, limits
         self._on_message, self._on_poll = on_message, on_poll
         self._calls: deque[Call | Submission] = deque()

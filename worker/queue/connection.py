@@ -14,7 +14,7 @@ import socket
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from hiredis import pack_command
 
@@ -22,9 +22,6 @@ from scheduler.urls import is_sentinel_url
 from worker.queue.line import Line, ResponseError
 from worker.queue.protocol import FAILURE_TTL_S, FUNCTION_NAME, KEPT_TTL_S, MAX_DATA_BYTES, MailboxDown
 from worker.queue.server import facts_of, server_fault
-
-if TYPE_CHECKING:
-    from redis import Redis
 
 # Each script, and the parts between core.lua and it. Redis creates the functions of a script whenever it runs, which
 # costs more than a command. So the parts in brackets run only where those before them have set `needs_rules`.
@@ -53,7 +50,6 @@ CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
 )
 _NO_ENTRY = ("NOAUTH", "WRONGPASS", "NOPERM", "ERR AUTH", "ERR Client sent AUTH", "ERR invalid password")
-_PLAIN = ("redis://", "unix://")
 AUTHENTICATION_REFUSED = "authentication refused by Redis: check the user and the password of --redis-url"
 
 
@@ -62,9 +58,6 @@ class Address(NamedTuple):
 
     url: str  # a sound one
     timeout_s: float = 2.0  # of a reply: more than any blocking call takes (MAX_BLOCK_S)
-
-
-Where: TypeAlias = "Address | Redis"
 
 
 class UnusableServer(ResponseError):
@@ -86,11 +79,6 @@ def refusal_of(error: BaseException | None) -> str:
 
 def start_fault(url: str) -> str:
     """Why no process can work on the Redis at `url`; '' also where it does not answer, or is still to be promoted."""
-    if not url.startswith(_PLAIN):
-        from worker.queue.redis_py import client_fault  # plain ones do without
-
-        if fault := client_fault():
-            return fault
     if is_sentinel_url(url):
         return ""
     connection = RedisConnection(Address(url))
@@ -126,22 +114,11 @@ def script(name: str, *arguments: Any) -> Command:
     return ("EVALSHA", _digests()[name], 0, *arguments)
 
 
-def new_line(where: Where, protocol: int) -> Line:
-    """A connection that is not open yet; a plain one speaks RESP2 until it is told otherwise."""
-    if isinstance(where, Address) and where.url.startswith(_PLAIN):
-        return Line(*where)
-    from worker.queue.redis_py import ClientLine, connect  # seldom needed
-
-    return ClientLine(connect(*where) if isinstance(where, Address) else where, protocol)
-
-
 class RedisConnection:
     """Connects when first used and again after every failure."""
 
-    _protocol = 2
-
-    def __init__(self, where: Where) -> None:
-        self._line = new_line(where, self._protocol)
+    def __init__(self, address: Address) -> None:
+        self._line = Line(*address)
         self.is_open = False
         self._num_expected = 0  # replies to what was sent
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
@@ -217,7 +194,7 @@ class RedisConnection:
     def address(self) -> str:
         """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
         line = self._line.sock if self.is_open else None
-        if not isinstance(line, socket.socket):
+        if line is None:
             return "unknown"
         if line.family == socket.AF_UNIX:
             return f"{line.getpeername()}:0"

@@ -1,24 +1,31 @@
-"""A connection to a Redis over TCP or a unix socket, in RESP2 by hiredis: all that the queue needs of a client.
+"""A connection to a Redis by hiredis, over TCP, TLS or a unix socket: all that the queue needs of a client.
 
 redis-py does it, too, and loads 60 modules of other uses for it: a fifth of a second of CPU, and 20 MB. So it is left
-to what needs it (worker/queue/redis_py.py): TLS, sentinels, and tools that have a client anyway.
+to tools (worker/queue/redis_py.py).
 """
 
 from __future__ import annotations
 
 import select
 import socket
-from contextlib import suppress
-from typing import Any
-from urllib.parse import unquote
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlencode
 
 import hiredis
 
-from scheduler.urls import host_and_port, split_url
+from scheduler.urls import SENTINEL_PORT, host_and_port, split_url
+
+if TYPE_CHECKING:
+    import ssl
 
 _PORT = 6379
 _READ_BYTES = 65_536
 _NOTHING = object()
+# A sentinel that does not answer costs this much before the next is asked. Three fit into the patience of a request.
+_ASK_TIMEOUT_S = 0.5
+_FALSE = ("0", "f", "false", "n", "no")  # as redis-py
 # A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
 KEEPALIVE = {
     getattr(socket, name): value
@@ -35,24 +42,23 @@ class ResponseError(Exception):
 
 
 class Line:
-    """To the Redis of a sound URL without TLS and sentinels. All that breaks it is an OSError.
+    """To the Redis of a sound URL, or to the primary of the sentinels that it names. All that breaks it is an OSError.
 
     It belongs to one thread, but for `disconnect`, which wakes a thread that reads.
     """
 
-    def __init__(self, url: str, timeout_s: float) -> None:
-        _, authority, path, options = split_url(url)
-        login, _, host = authority.rpartition("@")
-        known = {name: unquote(value) for name, value in options}
+    def __init__(self, url: str, timeout_s: float, usual_port: int = _PORT) -> None:
+        scheme, authority, path, options = split_url(url)
+        login, _, self._hosts = authority.rpartition("@")  # '': a unix socket
+        self._scheme, _, sentinel = scheme.partition("+")
+        self._options = known = {name: unquote(value) for name, value in options}
         username, _, password = map(unquote, login.partition(":"))
         username, password = username or known.get("username", ""), password or known.get("password", "")
         self._login: Any = ("AUTH", *filter(None, [username]), password) if username or password else None
-        if host:
-            self._address: Any = host_and_port(unquote(host), _PORT)
-            self._database = known.get("db") or path.strip("/")
-        else:
-            self._address, self._database = unquote(path), known.get("db", "")
-        self._timeout_s = timeout_s
+        names = path.strip("/").split("/") if self._hosts else []
+        self._service = unquote(names.pop(0)) if sentinel else ""  # under which sentinels know the primary
+        self._database = known.get("db") or "".join(names)
+        self._path, self._timeout_s, self._usual_port = unquote(path), timeout_s, usual_port
         self.sock: socket.socket | None = None
 
     def connect(self) -> None:
@@ -62,32 +68,51 @@ class Line:
         try:
             self.sock = self._opened()
         except OSError as error:
-            raise ConnectionError(f"{self._address}: {error.strerror or error}") from error
+            raise ConnectionError(f"{self._hosts or self._path}: {error.strerror or error}") from error
         self._poll = select.poll()
         self._poll.register(self.sock, select.POLLIN)
-        choose: Any = ("SELECT", self._database) if self._database.strip("0") else None
-        for command in (self._login, choose):
-            if command is not None:
-                self.send(hiredis.pack_command(command))
-                if isinstance(refusal := self.read(), ResponseError):
-                    raise refusal
+        for command in (self._login, ("SELECT", self._database) if self._database.strip("0") else None):
+            if command is not None and isinstance(refusal := self._ask(*command), ResponseError):
+                raise refusal
 
     def _opened(self) -> socket.socket:
-        if isinstance(self._address, str):
+        if not self._hosts:
             sock = socket.socket(socket.AF_UNIX)
             sock.settimeout(self._timeout_s)
-            try:
-                sock.connect(self._address)
-            except OSError:
-                sock.close()
-                raise
+            with _closed_on_failure(sock):
+                sock.connect(self._path)
             return sock
-        sock = socket.create_connection(self._address, self._timeout_s)
+        host, port = self.primary() if self._service else host_and_port(unquote(self._hosts), self._usual_port)
+        sock = socket.create_connection((host, port), self._timeout_s)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in KEEPALIVE.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
+        if self._scheme == "rediss":
+            with _closed_on_failure(sock):
+                return _tls_of(self._options).wrap_socket(sock, server_hostname=host)
         return sock
+
+    def primary(self) -> tuple[str, int]:
+        """Where the sentinels say that it is. Raises ConnectionError."""
+        about = {name.removeprefix("sentinel_"): quote(value) for name, value in self._options.items() if "_" in name}
+        for host in self._hosts.split(","):  # with a login of their own, and our TLS
+            sentinel = Line(f"{self._scheme}://{host}/?{urlencode(about)}", _ASK_TIMEOUT_S, SENTINEL_PORT)
+            with suppress(OSError, ResponseError):
+                try:
+                    sentinel.connect()
+                    words = sentinel._ask("SENTINEL", "MASTER", self._service)
+                finally:
+                    sentinel.disconnect()
+                facts = {} if isinstance(words, ResponseError) else dict(zip(words[::2], words[1::2], strict=True))
+                if facts and b"_down" not in facts[b"flags"]:
+                    return facts[b"ip"].decode(), int(facts[b"port"])
+        reasons = "they elect one, or do not know that name, or cannot be reached"
+        raise ConnectionError(f"no sentinel names a primary of {self._service!r}: {reasons}")
+
+    def _ask(self, *command: str) -> Any:
+        self.send(hiredis.pack_command(command))
+        return self.read()
 
     def send(self, packed: bytes) -> None:
         self._open_socket().sendall(packed)
@@ -101,6 +126,8 @@ class Line:
     def read_ready(self) -> list[Any]:
         """The replies that are whole; an event loop calls it where something has come."""
         self._feed()
+        while self._num_pending():
+            self._feed()
         return list(iter(self._reader.gets, _NOTHING))
 
     def _feed(self) -> None:
@@ -109,12 +136,17 @@ class Line:
             raise ConnectionError("Redis has closed the connection")
         self._reader.feed(data)
 
+    def _num_pending(self) -> int:
+        """Bytes that TLS has taken from the kernel, and nobody from TLS."""
+        number: int = getattr(self.sock, "pending", int)()
+        return number
+
     @property
     def descriptor(self) -> int:
         return self._open_socket().fileno()
 
     def has_data(self, timeout_s: float) -> bool:
-        return bool(self._poll.poll(timeout_s * 1e3))
+        return bool(self._num_pending() or self._poll.poll(timeout_s * 1e3))
 
     def disconnect(self) -> None:
         sock, self.sock = self.sock, None
@@ -127,3 +159,25 @@ class Line:
         if self.sock is None:
             raise ConnectionError("the connection is closed")
         return self.sock
+
+
+@contextmanager
+def _closed_on_failure(sock: socket.socket) -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        sock.close()
+        raise
+
+
+def _tls_of(options: Mapping[str, str]) -> ssl.SSLContext:
+    """As redis-py reads the options. Raises OSError for a file that cannot be read."""
+    import ssl  # seldom needed
+
+    context = ssl.create_default_context(cafile=options.get("ssl_ca_certs"), capath=options.get("ssl_ca_path"))
+    asked = options.get("ssl_cert_reqs", "required")
+    context.check_hostname = asked != "none" and options.get("ssl_check_hostname", "yes").lower() not in _FALSE
+    context.verify_mode = ssl.VerifyMode[f"CERT_{asked.upper()}"]
+    if certificate := options.get("ssl_certfile"):
+        context.load_cert_chain(certificate, options.get("ssl_keyfile"), options.get("ssl_password"))
+    return context

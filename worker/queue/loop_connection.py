@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from worker.queue.connection import RedisConnection, Where
+from worker.queue.connection import Address, RedisConnection
 from worker.queue.line import ResponseError
 
 
@@ -18,10 +18,8 @@ class LoopConnection(RedisConnection):
     for it. It subscribes before anything else is sent; in RESP3 it takes commands all the same.
     """
 
-    _protocol = 3
-
-    def __init__(self, where: Where, channel: str, on_data: Callable[[], None]) -> None:
-        super().__init__(where)
+    def __init__(self, address: Address, channel: str, on_data: Callable[[], None]) -> None:
+        super().__init__(address)
         self._loop, self._thread = asyncio.get_running_loop(), ThreadPoolExecutor(1)
         self._channel, self._on_data = channel, on_data
         self._watched = -1
@@ -39,7 +37,7 @@ class LoopConnection(RedisConnection):
 
     def _open(self) -> None:
         super()._open()
-        for command in (("HELLO", self._protocol), ("SUBSCRIBE", self._channel)):
+        for command in (("HELLO", 3), ("SUBSCRIBE", self._channel)):
             self._send([command])
             if isinstance(reply := self._line.read(), ResponseError):
                 raise reply

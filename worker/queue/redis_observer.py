@@ -14,7 +14,7 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import ServingError
 from scheduler.messages import Completion
 from worker.queue import admission
-from worker.queue.connection import Command, RedisConnection, Where, script
+from worker.queue.connection import Address, Command, RedisConnection, script
 from worker.queue.formats import is_request_id, number, outcome_of
 from worker.queue.heartbeat import LIVE, WATCH
 from worker.queue.protocol import READY_WITHIN_S
@@ -81,8 +81,8 @@ class RedisObserver:
 class SystemReader:
     """Reads the system for processes that only watch, over its own connection, from one thread. Raises MailboxDown."""
 
-    def __init__(self, where: Where) -> None:
-        self._connection = RedisConnection(where)
+    def __init__(self, address: Address) -> None:
+        self._connection = RedisConnection(address)
 
     def observe(self) -> Observed:
         return observed_of(self._connection.ask_one(script("observe", READY_WITHIN_S)))

@@ -1,17 +1,16 @@
-"""redis-py in the place of a plain line: for TLS, for sentinels, and for who has a client of it anyway."""
+"""redis-py for tools: commands that people type, rq-dashboard, drills. What serves does without (worker/queue/line.py)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
 import redis
-from redis import Redis, exceptions
+from redis import Connection, ConnectionPool, Redis, SSLConnection, exceptions
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from scheduler.urls import is_sentinel_url
+from scheduler.urls import SENTINEL_OPTIONS, is_sentinel_url, split_url
 from worker.queue.line import KEEPALIVE, Line, ResponseError
 
 OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
@@ -33,71 +32,38 @@ def client_fault() -> str:
 
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
-    """A client for the pool of redis-py, and for bare connections; opens nothing yet.
+    """A client that opens nothing yet.
 
     The pool takes tickets of TLS 1.3 for data and gives up a connection that has read nothing yet: half of the first
     commands failed. The handshake of RESP3 reads them.
     """
-    options = {
+    options: dict[str, Any] = {
         "protocol": 3,
         "retry": Retry(NoBackoff(), 0),
-        "socket_timeout": socket_timeout_s,  # more than any blocking call: MAX_BLOCK_S
+        "socket_timeout": socket_timeout_s,
         "socket_connect_timeout": socket_timeout_s,
         "driver_info": None,  # a user with few rights may not report its library's name
     }
-    if url.startswith("unix://"):
-        return Redis.from_url(url, **options)
-    options |= {"socket_keepalive": True, "socket_keepalive_options": KEEPALIVE}
-    if is_sentinel_url(url):
-        from worker.queue.sentinel import client_of_the_primary  # seldom needed
-
-        return client_of_the_primary(url, options)
-    return Redis.from_url(url, **options)
+    if not url.startswith("unix://"):
+        options |= {"socket_keepalive": True, "socket_keepalive_options": KEEPALIVE}
+    return _of_sentinels(url, options) if is_sentinel_url(url) else Redis.from_url(url, **options)
 
 
-class ClientLine(Line):
-    """redis-py's bare connection, with the options of a client's; RESP2 spares it the handshake."""
+def _of_sentinels(url: str, options: dict[str, Any]) -> Redis:
+    """Each connection asks them where the primary is."""
+    scheme, authority, path, pairs = split_url(url)
+    line = Line(url, options["socket_timeout"])
+    kind: type[Connection] = SSLConnection if scheme.startswith("rediss") else Connection
 
-    def __init__(self, client: Redis, protocol: int) -> None:
-        pool = client.connection_pool
-        self._connection = pool.connection_class(**(pool.connection_kwargs | {"protocol": protocol}))
+    class ToThePrimary(kind):  # type: ignore[misc, valid-type]
+        def _connect(self) -> object:
+            self.host, self.port = line.primary()
+            return super()._connect()
 
-    def connect(self) -> None:
-        with _in_our_words():
-            self._connection.connect()
-        self.sock = getattr(self._connection, "_sock", None)
-
-    def send(self, packed: bytes) -> None:
-        with _in_our_words():
-            self._connection.send_packed_command([packed], check_health=False)
-
-    def read(self) -> Any:
-        try:
-            with _in_our_words():
-                return self._connection.read_response(push_request=True)
-        except ResponseError as error:
-            return error
-
-    def read_ready(self) -> list[Any]:
-        replies = []
-        while self.has_data(0.0):  # of TLS something may have come, and no reply
-            replies.append(self.read())
-        return replies
-
-    def has_data(self, timeout_s: float) -> bool:
-        with _in_our_words():
-            return self._connection.can_read(timeout_s)
-
-    def disconnect(self) -> None:
-        self._connection.disconnect()
-
-
-@contextmanager
-def _in_our_words() -> Iterator[None]:
-    try:
-        yield
-    except exceptions.RedisError as error:
-        raise in_our_words(error) from error
+    login, at, _ = authority.rpartition("@")
+    query = urlencode([pair for pair in pairs if pair[0] not in SENTINEL_OPTIONS])
+    plain = f"{scheme.removesuffix('+sentinel')}://{login}{at}primary/{''.join(path.split('/')[2:])}?{query}"
+    return Redis.from_pool(ConnectionPool.from_url(plain, connection_class=ToThePrimary, **options))
 
 
 def in_our_words(error: Exception) -> Exception:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from worker.queue.connection import RedisConnection, Where, checked, refusal_of, script
+from worker.queue.connection import Address, RedisConnection, checked, refusal_of, script
 from worker.queue.formats import number
 from worker.queue.heartbeat import Reporter
 from worker.queue.line import ResponseError
@@ -24,9 +24,9 @@ class StatusClient:
     """Reports what `reports` has with every question, and `totals` once a second."""
 
     def __init__(
-        self, where: Where, totals: Callable[[], Mapping[str, float]], reports: Sequence[Reports] = ()
+        self, address: Address, totals: Callable[[], Mapping[str, float]], reports: Sequence[Reports] = ()
     ) -> None:
-        self._connection = RedisConnection(where)
+        self._connection = RedisConnection(address)
         self._reports = reports
         self._totals = totals
         self._reporter = Reporter(is_api=True)

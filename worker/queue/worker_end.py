@@ -21,7 +21,7 @@ from typing import Any
 
 from scheduler.messages import Completion, Delivery, FinishReason, FreeCapacity, Inbox, Progress, WireError
 from worker.queue import formats
-from worker.queue.connection import Command, RedisConnection, Where, checked, script
+from worker.queue.connection import Address, Command, RedisConnection, checked, script
 from worker.queue.heartbeat import Heartbeat, new_name
 from worker.queue.line import ResponseError
 from worker.queue.protocol import ASYNC_TOKENS, LEASE_S, MAX_BLOCK_S, MailboxDown, WorkerReport
@@ -43,14 +43,14 @@ class WorkerMailbox:
 
     _queue = "rq:queue:correct"  # that it takes from
 
-    def __init__(self, where: Where, max_block_s: float = MAX_BLOCK_S) -> None:
+    def __init__(self, address: Address, max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = new_name()
         self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._max_block_s = max_block_s
-        self._outgoing = RedisConnection(where)
-        self._claims = RedisConnection(where)
-        self._heartbeat = Heartbeat(RedisConnection(where), self.name, LEASE_S, self._on_lease_lost)
+        self._outgoing = RedisConnection(address)
+        self._claims = RedisConnection(address)
+        self._heartbeat = Heartbeat(RedisConnection(address), self.name, LEASE_S, self._on_lease_lost)
         self._service_s = 0.0  # from the start to the end of a request, lately
         self._held: dict[str, bytes] = {}  # what FINISH needs to know of each: the ticket of its delivery
         self._suspects: set[str] = set()  # an earlier worker died with them
