@@ -10,8 +10,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from queue import SimpleQueue
 from typing import NoReturn
 
@@ -28,8 +29,8 @@ from scheduler.errors import (
 from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishReason
 from worker.engine import Engine
 from worker.queue import admission
-from worker.queue.api_mailbox import ApiMailbox, State, check, completion_of, wake
-from worker.queue.protocol import MailboxStatus, Submission
+from worker.queue.api_mailbox import ApiMailbox, completion_of
+from worker.queue.protocol import MailboxStatus, Outcome, Submission
 
 logger = logging.getLogger(__name__)
 _NO_QUEUE = (
@@ -50,18 +51,18 @@ class LocalEngines(ApiMailbox):
         self._free: SimpleQueue[Engine] = SimpleQueue()  # never empty for a thread of the pool
         for engine in engines:
             self._free.put(engine)
-        self._is_closed = False
         self._counts: Counter[str] = Counter()
-        self._num_open = self._reserved_tokens = 0  # of sentences that wait or run
+        self._jobs: dict[str, asyncio.Future[Completion] | None] = {}  # sentences that wait or run
+        self._reserved_tokens = 0
         self._used: dict[str, list[float]] = {}  # by client with a limited key: until when what it used lasts
         self._busy_s = 0.0  # with what is done
 
     @property
     def _num_waiting(self) -> int:
-        return max(0, self._num_open - len(self._engines))
+        return max(0, len(self._jobs) - len(self._engines))
 
     async def enqueue(self, wanted: Submission) -> None:
-        """Admit it: `wait` and `follow` run it."""
+        """Its sentences wait for their turns side by side."""
         if wanted.is_kept:
             raise NeedsAQueue(_NO_QUEUE)
         if self._is_closed:
@@ -73,7 +74,15 @@ class LocalEngines(ApiMailbox):
             raise QueueFull(f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds)
         if wanted.limits:
             self._charge(wanted)
-        wanted.accepted_s = time.perf_counter()
+        self._waiters.add(wanted)
+        wanted.accepted_s, wanted.run_id = time.perf_counter(), "here"
+        for request in wanted.requests:
+            self._counts["accepted"] += 1
+            self._reserved_tokens += request.reserved_tokens
+            self._jobs[request.request_id] = None
+            job = self._loop.run_in_executor(self._pool, self._compute, request, wanted.until_s, time.monotonic())
+            self._jobs[request.request_id] = job
+            job.add_done_callback(partial(self._note_end, wanted, request))
 
     def _charge(self, wanted: Submission) -> None:
         """Do what ENQUEUE does (over_limit): a second's worth may come at once, or one request. Raises RateLimited."""
@@ -89,62 +98,28 @@ class LocalEngines(ApiMailbox):
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
         self._used[wanted.client] = untils
 
-    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
-        asked = [each for each in wanted.requests if job_ids is None or each.request_id in job_ids]
-        return [await self._run(wanted, request) for request in asked]
-
-    async def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
-        """Yield after each sentence, with no engine held: a client may read slowly."""
-        outputs: list[State] = [()] * len(wanted.requests)
-        for at, request in enumerate(wanted.requests):
-            outputs[at] = await self._run(wanted, request)
-            yield tuple(outputs)
-
-    async def _run(self, wanted: Submission, request: CorrectionRequest) -> Completion:
-        """Wait for the turn and the end. Raises DeadlineExceeded, Cancelled, RequestFailed, ShuttingDown."""
-        ends = {"failed": 1}
-        self._counts["accepted"] += 1
-        self._num_open += 1
-        self._reserved_tokens += request.reserved_tokens
+    def _note_end(self, wanted: Submission, request: CorrectionRequest, job: asyncio.Future[Completion]) -> None:
+        self._jobs.pop(request.request_id, None)
+        self._reserved_tokens -= request.reserved_tokens
         try:
-            completion = await self._in_turn(wanted, request)
-            ends = {"done": 1, "done_length": int(completion.finish_reason is FinishReason.LENGTH)}
-            self._busy_s += completion.timings.prefill_s + completion.timings.decode_s
-            return completion
-        except DeadlineExceeded:
-            ends = {"expired": 1}
-            raise
-        except (Cancelled, ShuttingDown):
-            ends = {"cancelled": 1}
-            raise
-        finally:
-            self._counts.update(ends)
-            self._num_open -= 1
-            self._reserved_tokens -= request.reserved_tokens
+            outcome: Outcome = completion_of(admission.shutting_down() if job.cancelled() else job.result())
+            self._busy_s += outcome.timings.prefill_s + outcome.timings.decode_s
+            self._counts.update(done=1, done_length=int(outcome.finish_reason is FinishReason.LENGTH))
+        except ServingError as error:
+            outcome = error
+            is_late = isinstance(error, DeadlineExceeded) or not wanted.left_s()
+            is_given_up = isinstance(error, (Cancelled, DeadlineExceeded, ShuttingDown))
+            self._counts["failed" if not is_given_up else "expired" if is_late else "cancelled"] += 1
+        self._waiters.resolve(request.request_id, outcome)
 
-    async def _in_turn(self, wanted: Submission, request: CorrectionRequest) -> Completion:
-        if self._is_closed:
-            raise admission.shutting_down()
-        job = self._loop.run_in_executor(self._pool, self._compute, wanted, request, time.monotonic())
-        news: asyncio.Future[None] = self._loop.create_future()
-        job.add_done_callback(lambda _: wake(news))
-        try:
-            await self._until(news, wanted)
-            return completion_of(job.result())
-        except asyncio.CancelledError as error:  # by `close`
-            raise admission.shutting_down() from error
-        finally:
-            job.cancel()  # one that runs ends itself within an iteration
-
-    def _compute(self, wanted: Submission, request: CorrectionRequest, arrived_s: float) -> Completion:
+    def _compute(self, request: CorrectionRequest, until_s: float, arrived_s: float) -> Completion:
         """Run in a thread of the pool."""
         engine, began_s = self._free.get(), time.monotonic()
         try:
-            ended = engine.accept(Delivery(request, 1, began_s - arrived_s, wanted.left_s()))
+            ended = engine.accept(Delivery(request, 1, began_s - arrived_s, max(0.0, until_s - began_s)))
             while ended is None:
-                if self._is_closed:
-                    raise admission.shutting_down()
-                check(wanted)
+                if request.request_id not in self._jobs:
+                    raise Cancelled("Nobody waits for this sentence any more.")
                 ended = next(iter(engine.step()), None)
             return ended
         except ServingError:
@@ -156,8 +131,11 @@ class LocalEngines(ApiMailbox):
             engine.drop_all()  # what was given up
             self._free.put(engine)
 
-    def abandon(self, wanted: Submission) -> None:
-        """Nothing to do: a sentence that nobody waits for has no job."""
+    def _cancel(self, job_ids: Sequence[str], why: FinishReason) -> None:
+        """One that runs ends itself within an iteration."""
+        for job_id in job_ids:
+            if (job := self._jobs.get(job_id)) is not None:
+                job.cancel()
 
     def status(self, asked: MailboxStatus | None = None) -> MailboxStatus:
         return MailboxStatus(redis_ok=True, live_workers=len(self._engines), queue_depth=self._num_waiting)
@@ -175,7 +153,7 @@ class LocalEngines(ApiMailbox):
             totals=totals,
             queue_depth=self._num_waiting,
             num_waiting=self._num_waiting,
-            num_running=self._num_open - self._num_waiting,
+            num_running=len(self._jobs) - self._num_waiting,
             reserved_tokens=self._reserved_tokens,
         )
 
@@ -189,8 +167,9 @@ class LocalEngines(ApiMailbox):
         raise NeedsAQueue(_NO_QUEUE)
 
     def close(self) -> None:
-        """Requests that wait get ShuttingDown; those that run get it after their iteration."""
-        self._is_closed = True
+        """Those that run end after their iteration."""
+        super().close()
+        self._jobs.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 

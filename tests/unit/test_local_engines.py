@@ -78,11 +78,11 @@ def call(local: LocalEngines, what: Awaitable[T]) -> T:
 
 
 def submit(local: LocalEngines, *requests: CorrectionRequest, **about: object) -> Submission:
-    wanted = a_bare_submission(requests)
+    wanted = waiting(a_bare_submission(requests), LONG_S)
     for name, value in about.items():
         setattr(wanted, name, value)
     call(local, local.enqueue(wanted))
-    return waiting(wanted, LONG_S)
+    return wanted
 
 
 def wait(local: LocalEngines, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
@@ -143,12 +143,17 @@ def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: Lo
 
 
 def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
-    states = local.follow(submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW))
+    async def seen(wanted: Submission) -> list[list[object]]:
+        return [[each and each.request_id for each in states] async for states in local.follow(wanted)]
 
-    first, between, last = call(local, anext(states)), correct(local, "c"), call(local, anext(states))
+    with held(engine) as may_go_on:
+        wanted = submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW)
+        following = asyncio.run_coroutine_threadsafe(seen(wanted), local._loop)
+        eventually(lambda: wanted.news)
+        may_go_on.set()
+        states = following.result(LONG_S)
 
-    assert [each and each.request_id for each in (*first, *between, *last)] == ["a", (), "c", "a", "bb"]
-    assert call(local, anext(states, None)) is None
+    assert [states[0], states[-1]] == [[(), ()], ["a", "bb"]] and ["a", ()] in states
 
 
 @pytest.mark.parametrize("about", [{"manner": ReplyMode.ASYNC}, {"key": "a digest"}])

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import secrets
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError, ShuttingDown
-from scheduler.messages import Completion, FinishReason, Progress, WireError
+from scheduler.errors import NotReady, QueueFull, RateLimited, RequestFailed, ServingError
+from scheduler.messages import FinishReason, Progress, WireError
 from worker.queue import admission, formats
 from worker.queue.admission import KnownRefusals
 from worker.queue.api_link import Link
-from worker.queue.api_mailbox import HEARTBEAT_S, ApiMailbox, State, completion_of
+from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.connection import Address, Command, refusal_of, script
 from worker.queue.line import ResponseError
 from worker.queue.protocol import (
@@ -27,7 +26,6 @@ from worker.queue.protocol import (
     ReplyMode,
     Submission,
 )
-from worker.queue.waiters import Waiters
 
 logger = logging.getLogger(__name__)
 SUBMIT_PATIENCE_S = 2.0  # spans a Redis that is being restarted
@@ -42,10 +40,8 @@ class RedisApiMailbox(ApiMailbox):
     def __init__(self, address: Address, limits: MailboxLimits | None = None) -> None:
         super().__init__()
         self._limits = limits or MailboxLimits()
-        self._is_closed = False
         self._address = address
         self._channel = f"miniserve:reply:{os.getpid()}-{secrets.token_hex(6)}"
-        self._waiters = Waiters()
         self._refusals = KnownRefusals()
 
     def begin(self) -> None:
@@ -75,8 +71,7 @@ class RedisApiMailbox(ApiMailbox):
             raise _not_ready(error) from error
 
     def close(self) -> None:
-        self._is_closed = True
-        self._waiters.shut_down()
+        super().close()
         self._link.stop()
 
     async def enqueue(self, wanted: Submission) -> None:
@@ -101,36 +96,8 @@ class RedisApiMailbox(ApiMailbox):
         wanted.join(reply[1].decode())
         await self.enqueue(wanted)
 
-    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
-        job_ids = list(wanted.outcomes) if job_ids is None else job_ids
-        news = self._waiters.begin_wait(wanted, job_ids)
-        try:
-            if wanted.missing:
-                await self._until(news, wanted)
-            return [completion_of(outcome) for outcome in map(wanted.outcomes.get, job_ids) if outcome is not None]
-        finally:
-            self.abandon(wanted, job_ids)
-
-    async def follow(self, wanted: Submission) -> AsyncGenerator[Sequence[State]]:
-        news = self._waiters.begin_wait(wanted, list(wanted.outcomes))
-        try:
-            while wanted.missing:
-                yield _states(wanted)
-                await self.pause(wanted, HEARTBEAT_S, news)
-                news = wanted.news = asyncio.get_running_loop().create_future()
-            yield _states(wanted)
-        finally:
-            self.abandon(wanted)
-
-    def abandon(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> None:
-        open_ids = [
-            job_id
-            for job_id in self._waiters.remove(wanted, job_ids)
-            if wanted.outcomes[job_id] is None or isinstance(wanted.outcomes[job_id], ShuttingDown)
-        ]
-        if open_ids:
-            why = FinishReason.CANCELLED if wanted.left_s() else FinishReason.EXPIRED
-            self._link.post(script("cancel", self._channel, why.value, *open_ids), SUBMIT_PATIENCE_S)
+    def _cancel(self, job_ids: Sequence[str], why: FinishReason) -> None:
+        self._link.post(script("cancel", self._channel, why.value, *job_ids), SUBMIT_PATIENCE_S)
 
     def _note_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """The reply to a plain request, which gets its refusal for an answer."""
@@ -227,12 +194,6 @@ class RedisApiMailbox(ApiMailbox):
             wanted.key = ""  # another request with the same key came first: these jobs run, too
         elif reply[0] in (b"accepted", b"attached"):
             wanted.run_id = run_id
-
-
-def _states(wanted: Submission) -> list[State]:
-    """Raises the first failure among them."""
-    outcomes = wanted.outcomes.items()
-    return [wanted.written.get(job_id, ()) if end is None else completion_of(end) for job_id, end in outcomes]
 
 
 def _not_ready(error: Exception) -> NotReady:

@@ -9,11 +9,14 @@ import asyncio
 import time
 from collections.abc import Iterable, Sequence
 from math import inf
+from typing import Any
 
+from scheduler.errors import ServingError
 from scheduler.messages import Completion, FinishReason, Progress
 from worker.queue import admission
-from worker.queue.api_mailbox import FAILURES, wake
 from worker.queue.protocol import Outcome, ReplyMode, Submission
+
+FAILURES = frozenset((FinishReason.ERROR, FinishReason.CANCELLED, FinishReason.EXPIRED))
 
 
 class Waiters:
@@ -87,6 +90,12 @@ class Waiters:
     def shut_down(self) -> None:
         for job_id in self._by_id:
             self.resolve(job_id, admission.shutting_down())
+
+
+def wake(news: asyncio.Future[Any], error: ServingError | None = None) -> None:
+    """End the wait for news, with an error where one is given. The first end counts."""
+    if not news.done():
+        news.set_result(None) if error is None else news.set_exception(error)
 
 
 def _tell(wanted: Submission) -> None:
