@@ -181,7 +181,9 @@ class SubmittingMailbox:
 def address_of(client: Redis) -> Address:
     """Of the Redis behind a client without a password."""
     about = client.connection_pool.connection_kwargs
-    return Address(f"unix://{about['path']}" if "path" in about else f"redis://{about['host']}:{about['port']}/{about['db']}")
+    return Address(
+        f"unix://{about['path']}" if "path" in about else f"redis://{about['host']}:{about['port']}/{about['db']}"
+    )
 
 
 def ids_of(inbox: Inbox) -> list[str]:

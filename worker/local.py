@@ -30,7 +30,7 @@ from scheduler.messages import Completion, CorrectionRequest, Delivery, FinishRe
 from worker.engine import Engine
 from worker.queue import admission
 from worker.queue.api_mailbox import ApiMailbox, completion_of
-from worker.queue.protocol import MailboxStatus, Outcome, Submission
+from worker.queue.protocol import MailboxStatus, Submission
 
 logger = logging.getLogger(__name__)
 _NO_QUEUE = (
@@ -102,15 +102,15 @@ class LocalEngines(ApiMailbox):
         self._jobs.pop(request.request_id, None)
         self._reserved_tokens -= request.reserved_tokens
         try:
-            outcome: Outcome = completion_of(admission.shutting_down() if job.cancelled() else job.result())
-            self._busy_s += outcome.timings.prefill_s + outcome.timings.decode_s
-            self._counts.update(done=1, done_length=int(outcome.finish_reason is FinishReason.LENGTH))
+            done = completion_of(admission.shutting_down() if job.cancelled() else job.result())
+            self._busy_s += done.timings.prefill_s + done.timings.decode_s
+            self._counts.update(done=1, done_length=int(done.finish_reason is FinishReason.LENGTH))
+            self._waiters.resolve(request.request_id, done)
         except ServingError as error:
-            outcome = error
             is_late = isinstance(error, DeadlineExceeded) or not wanted.left_s()
             is_given_up = isinstance(error, (Cancelled, DeadlineExceeded, ShuttingDown))
             self._counts["failed" if not is_given_up else "expired" if is_late else "cancelled"] += 1
-        self._waiters.resolve(request.request_id, outcome)
+            self._waiters.resolve(request.request_id, error)
 
     def _compute(self, request: CorrectionRequest, until_s: float, arrived_s: float) -> Completion:
         """Run in a thread of the pool."""

@@ -13,7 +13,7 @@ from worker.queue.protocol import Submission
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Whose a request is where API keys are required: the name of the keys, and what a second may bring; 0: no limit."""
+    """Who sends it, where API keys are asked for: the name of the keys, and what a second may bring; 0: no limit."""
 
     name: str
     requests_per_s: float = 0.0

@@ -12,8 +12,8 @@ from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
-from worker.queue.worker_end import WorkerMailbox
 from worker.queue.connection import Address
+from worker.queue.worker_end import WorkerMailbox
 
 
 def test_the_same_key_attaches_from_another_replica_and_gets_the_stored_answer_later(

@@ -91,7 +91,10 @@ def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
     num_workers, num_beats = 6, ceil(10 / BEAT_S)
     reports = [WorkerReport(live=lambda _, number=number: f'{{"worker":"w{number}"}}') for number in range(num_workers)]
     with Redis.from_url(private_redis.url) as client:
-        beats = [Heartbeat(RedisConnection(Address(private_redis.url)), f"w{number}", 60.0, lambda: None) for number in range(num_workers)]
+        beats = [
+            Heartbeat(RedisConnection(Address(private_redis.url)), f"w{number}", 60.0, lambda: None)
+            for number in range(num_workers)
+        ]
         for beat, report in zip(beats, reports, strict=True):
             beat.start(lambda: True, lambda report=report: report)
         until_full = 3 * num_workers * num_beats

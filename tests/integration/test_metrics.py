@@ -15,8 +15,8 @@ from tests.exposed_metrics import families_of
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
 from tests.scripted_queue import assert_balanced
-from worker.queue.redis_observer import SystemReader
 from worker.queue.connection import Address
+from worker.queue.redis_observer import SystemReader
 
 GOED = "He goed to school"
 # What differs between two looks at a system in which nothing happens: time passes, and Redis works.

@@ -11,13 +11,13 @@ from redis import Redis
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import WorkerFacts
+from tests.mailbox_house import address_of
 from tests.scripted_queue import START_S, ScriptedQueue
+from worker.queue.connection import Address
 from worker.queue.heartbeat import Reporter
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_observer import SystemReader
 from worker.queue.redis_py import connect
-from worker.queue.connection import Address
-from tests.mailbox_house import address_of
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:

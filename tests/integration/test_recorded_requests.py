@@ -7,12 +7,12 @@ from redis import Redis
 
 from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from worker.queue.redis_observer import Phase
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import ASKED, a_record, counts
 from worker.queue import admission
 from worker.queue.api_mailbox import completion_of
 from worker.queue.protocol import MailboxLimits
+from worker.queue.redis_observer import Phase
 
 
 def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse) -> None:

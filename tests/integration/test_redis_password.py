@@ -10,9 +10,9 @@ from tests import guarded_redis
 from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, post_sentence, send
+from worker.queue.connection import Address
 from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
-from worker.queue.connection import Address
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from scheduler.capacity.alerts import Alerts
 from scheduler.settings import Settings
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess
-from worker.queue.redis_observer import SystemReader
 from worker.queue.connection import Address
+from worker.queue.redis_observer import SystemReader
 
 
 def refuse_writes(server: EmbeddedRedis) -> None:

@@ -38,7 +38,7 @@ _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
 def new_name() -> str:
-    """Of this process. Never used twice: the leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
+    """Of this process, never used twice: leases and rq:wip know a worker by it. A colon would end the id in rq:wip."""
     host = "".join(letter if letter.isalnum() else "-" for letter in socket.gethostname())
     return f"{host}-{os.getpid()}-{secrets.token_hex(6)}"
 

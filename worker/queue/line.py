@@ -110,7 +110,7 @@ class Line:
         reasons = "they elect one, or do not know that name, or cannot be reached"
         raise ConnectionError(f"no sentinel names a primary of {self._service!r}: {reasons}")
 
-    def _ask(self, *command: str) -> Any:
+    def _ask(self, *command: Any) -> Any:
         self.send(hiredis.pack_command(command))
         return self.read()
 

@@ -1,4 +1,4 @@
-"""redis-py for tools: commands that people type, rq-dashboard, drills. What serves does without (worker/queue/line.py)."""
+"""redis-py for tools: commands that people type, rq-dashboard, drills. What serves does without (line.py)."""
 
 from __future__ import annotations
 
