@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -11,6 +12,7 @@ from api.http.handler import Enter, RequestHandler
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
 from api.http.request_input import declared_length
+from worker.queue.protocol import MailboxStatus
 
 
 class ByHandler:
@@ -21,7 +23,7 @@ class ByHandler:
         self._most_bytes = app.services.settings.max_body_bytes
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
-        self._app.readiness.look(self._app.services.queue.status)
+        self._app.readiness.look(partial(self._app.services.queue.status, MailboxStatus(redis_ok=True, live_workers=1)))
         link = Link(self._most_bytes)
         asyncio.run(link.answer_of(self._handler, environ))
         reply = link.reply
