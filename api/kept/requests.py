@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from api.grammar.correction import Correction
@@ -18,7 +18,7 @@ from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingE
 from scheduler.messages import Completion, FinishReason
 from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
-from worker.queue.redis_observer import Found, Phase
+from worker.queue.redis_observer import Found, Phase, phase_of
 
 _FOR_ALL = ""  # in place of the channel of an API process
 
@@ -84,13 +84,6 @@ class KeptRequests:
                 "ten minutes; the answers of others are given once."
             )
         return found
-
-
-def phase_of(states: Sequence[object]) -> Phase | None:
-    """The phase of a request, from what is known of each of its jobs: its Phase, or how it ended. None: all ended."""
-    if not any(isinstance(state, Phase) for state in states):
-        return None
-    return Phase.QUEUED if all(state is Phase.QUEUED for state in states) else Phase.RUNNING
 
 
 def _is_own(found: Found, account: Account | None) -> bool:

@@ -226,7 +226,7 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
 
 
 PLUGINS = {
-    "api.tracing": 164, "api.live": 180, "api.learners": 88, "api.languagetool": 565, "api.kept": 185,
+    "api.tracing": 164, "api.live": 180, "api.learners": 88, "api.languagetool": 565, "api.kept": 181,
     "api.streams": 157, "api.batch": 28, "api.observe": 233, "api.openapi": 125, "worker.pools": 290,
 }  # fmt: skip
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from enum import Enum
 from functools import lru_cache
@@ -32,6 +32,13 @@ class Phase(Enum):
 
 
 _PHASES = {b"queued": Phase.QUEUED, b"started": Phase.RUNNING}
+
+
+def phase_of(states: Sequence[object]) -> Phase | None:
+    """The phase of a request, from what is known of each of its jobs: its Phase, or how it ended. None: all ended."""
+    if not any(isinstance(state, Phase) for state in states):
+        return None
+    return Phase.QUEUED if all(state is Phase.QUEUED for state in states) else Phase.RUNNING
 
 
 class FoundJob(NamedTuple):
