@@ -70,7 +70,9 @@ class FakeMailbox(ApiMailbox):
             Completion(job_id, FinishReason.STOP, self.output, took) for job_id, took in zip(ids, times, strict=True)
         ]
 
-    def abandon(self, wanted: Submission) -> None: ...
+    def abandon(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> None: ...
+
+    def _cancel(self, job_ids: Sequence[str], why: FinishReason) -> None: ...
 
     async def ask(self, command: tuple[object, ...]) -> NoReturn:
         raise NeedsAQueue("Redis is not asked here")

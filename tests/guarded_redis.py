@@ -16,9 +16,9 @@ from ops.drills.fleet import RedisFleet
 from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
+from worker.queue.connection import Address
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
-from worker.queue.connection import Address
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "ops" / "deploy" / "redis"
 USERS = ("api", "worker", "dashboard", "replica", "sentinel")

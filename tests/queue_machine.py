@@ -24,7 +24,7 @@ from tests.scripted_queue import Published, ScriptedQueue
 from worker.queue import formats
 from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S, READY_WITHIN_S, Submission
-from worker.queue.replies import status_of
+from worker.queue.status_client import status_of
 
 WITHIN_S = st.sampled_from([None, 1.25, 30.25])
 KINDS = st.sampled_from(["plain", "plain", "any", "any", "async", "keyed", "bad"])

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import pytest
 
 from tests.mailbox_house import RedisHouse
-from worker.queue.redis_py import connect
 
 
 @pytest.fixture(params=["any", "plain"])
 def house(redis_url: str, request: pytest.FixtureRequest) -> Iterator[RedisHouse]:
-    house = RedisHouse(lambda: connect(redis_url))
+    house = RedisHouse(redis_url)
     house.sends_plain = request.param == "plain"
     yield house
     house.close()

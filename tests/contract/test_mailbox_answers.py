@@ -9,7 +9,7 @@ import pytest
 from scheduler.errors import Cancelled, RequestFailed
 from scheduler.messages import Completion, FinishReason, Timings
 from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, an_answer, eventually, take
-from worker.queue import api_listener
+from worker.queue import api_link
 
 
 def nothing_is_reserved(api: SubmittingMailbox) -> bool:
@@ -18,7 +18,7 @@ def nothing_is_reserved(api: SubmittingMailbox) -> bool:
 
 
 def test_an_answer_reaches_who_waits(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(api_listener, "POLL_S", 3600.0)
+    monkeypatch.setattr(api_link, "POLL_S", 3600.0)
     api, worker = house.api(), house.worker()
     completion = Completion("a", FinishReason.LENGTH, (5, 6, 7), Timings(0.1, 0.002, 0.03))
     ticket = api.submit(a_request("a"))

@@ -76,7 +76,7 @@ def test_a_worker_with_one_slot_takes_turns(house: RedisHouse) -> None:
 
 
 def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(house: RedisHouse) -> None:
-    api, worker = house.api(), WorkerMailbox(house.connect())
+    api, worker = house.api(), WorkerMailbox(house.address)
     worker.open(lambda: True)
     try:
         worker.exchange((), AMPLE)

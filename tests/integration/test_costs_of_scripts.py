@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 from scheduler.errors import QueueFull
 from scheduler.messages import FreeCapacity
-from scheduler.phases import Phase
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue.connection import script
 from worker.queue.protocol import CancelResult, MailboxLimits
+from worker.queue.redis_observer import Phase
 
 
 def calls(queue: ScriptedQueue, command: str) -> int:
@@ -65,8 +65,8 @@ def test_an_exchange_without_news_is_one_script_that_asks_redis_for_little(
 
 def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(house: RedisHouse) -> None:
     api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
-    sent, send = [], api.own._sender._connection.send
-    api.own._sender._connection.send = lambda *commands: (sent.extend(commands), send(*commands))
+    sent, send = [], api.own._link._connection.send
+    api.own._link._connection.send = lambda *commands: (sent.extend(commands), send(*commands))
     names = [f"r{number}" for number in range(5)]
     accepted = [api.recorded(a_record(name), [a_request(name)]) for name in names]
     api.enqueue(*accepted)

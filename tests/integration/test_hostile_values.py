@@ -15,7 +15,7 @@ from scheduler.messages import Completion, FinishReason
 from scheduler.settings import Settings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.queue.connection import RedisConnection, script
+from worker.queue.connection import Address, RedisConnection, script
 
 JUNK = ("abc", "nan", "inf", "-1e300", "1e20", b"\xff\xfe")
 NUMBERS = ("attempts", "accepted_at", "reserved_tokens", "deadline", "result_ttl", "ticket")
@@ -172,7 +172,7 @@ def test_what_is_broken_in_the_sums_breaks_no_look_at_them_and_no_beat(
     api.submit(a_request("a"))
     BREAKAGES[name](client, worker.name)
 
-    connection = RedisConnection(house.connect())
+    connection = RedisConnection(house.address)
     connection.ask_one(script("beat", worker.name, 2, "0.0", 0, "1.0", "role", "all"))
     connection.ask_one(script("report", "process", 1, "1", "prompt_tokens", "3"))
     seen = api.observe()
@@ -189,7 +189,7 @@ def test_nothing_is_put_away_because_a_user_may_not_ask_for_its_length(house: Re
     client.acl_setuser("narrow", enabled=True, nopass=True, keys=["*"], commands=["+@all", "-llen"])
     try:
         port = client.get_connection_kwargs()["port"]
-        connection = RedisConnection(Redis(port=port, username="narrow", password="x"))
+        connection = RedisConnection(Address(f"redis://narrow:x@127.0.0.1:{port}"))
         connection.ask(script("observe", "3"))
         connection.close()
     finally:
@@ -205,7 +205,7 @@ def test_a_dead_letter_with_a_broken_field_is_still_put_back(house: RedisHouse, 
     worker.exchange([Completion("a", FinishReason.ERROR, error="x")], AMPLE)
     client.hset("rq:job:a", "reserved_tokens", "abc")
 
-    connection = RedisConnection(house.connect())
+    connection = RedisConnection(house.address)
     connection.ask_one(script("revive", "a"))
     connection.close()
 

@@ -10,7 +10,7 @@ from redis import Redis
 from scheduler.messages import NO_CAPACITY, FreeCapacity, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, eventually, ids_of, take_one
 from worker.queue import worker_end
-from worker.queue.redis_py import connect
+from worker.queue.connection import Address
 from worker.queue.worker_end import WorkerMailbox
 
 
@@ -23,7 +23,7 @@ def client(redis_url: str) -> Iterator[Redis]:
 @pytest.fixture
 def busy_worker(redis_url: str) -> Iterator[WorkerMailbox]:
     """As it ships: its claims stand."""
-    worker = WorkerMailbox(connect(redis_url))
+    worker = WorkerMailbox(Address(redis_url))
     worker.open(lambda: True)
     yield worker
     worker.close()

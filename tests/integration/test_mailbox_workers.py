@@ -9,7 +9,7 @@ from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take, take_one
 from tests.recorded_requests import a_record
-from worker.queue import formats, replies
+from worker.queue import formats
 from worker.queue.connection import RedisConnection, script
 from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
@@ -121,7 +121,7 @@ def test_an_answer_whose_receipt_was_lost_is_sent_again_and_counts_once(
     assert take(worker) == []
 
     ((state, payload),) = api.ask(script("check", "a"))
-    assert replies.outcome_of("a", state, payload).finish_reason is reason
+    assert formats.outcome_of("a", state, payload).finish_reason is reason
     assert client.xlen("rq:results:a") == (reason is not FinishReason.CANCELLED)
     assert reserved(client) == (0, 0)
     assert (worker.num_duplicates, client.hget("miniserve:counts", "duplicates")) == (0, None)

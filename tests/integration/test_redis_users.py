@@ -19,7 +19,6 @@ from redis.exceptions import NoPermissionError, RedisError
 from ops.run import health
 from scheduler.errors import RequestFailed
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
-from worker.queue.redis_observer import Phase
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
@@ -29,10 +28,10 @@ from tests.recorded_requests import a_record
 from tests.running_system import send
 from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import PrefillEnd
-from worker.queue.connection import script_sources
-from worker.queue.dead_letters import DeadLetters
+from worker.queue.connection import Address, RedisConnection, script_sources
+from worker.queue.dead_letters import move
 from worker.queue.protocol import CancelResult
-from worker.queue.redis_observer import SystemReader
+from worker.queue.redis_observer import Phase, SystemReader
 from worker.queue.status_client import StatusClient
 from worker.queue.worker_end import WorkerMailbox
 
@@ -141,14 +140,12 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     with pytest.raises(RequestFailed):
         api.wait(ticket)
 
-    letters = DeadLetters(server.client("api"))
-    letters.requeue("dead")
-    letters.close()
+    move(RedisConnection(Address(server.url("api"))), "revive", "dead")
     answer(worker, *take(worker))
 
-    watch = StatusClient(server.client("api"), lambda: {"http_requests": 3.0})
+    watch = StatusClient(Address(server.url("api")), lambda: {"http_requests": 3.0})
     assert watch.status().live_workers == 1
-    observatory = SystemReader(server.client("api"))
+    observatory = SystemReader(Address(server.url("api")))
     seen = observatory.observe()
     observatory.close()
     assert (seen.num_api_replicas, seen.totals["http_requests"]) == (1, 3.0)

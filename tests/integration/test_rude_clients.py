@@ -37,7 +37,7 @@ def parsed(reply: bytes) -> tuple[int, dict[str, str], dict[str, object]]:
     head, _, body = reply.partition(b"\r\n\r\n")
     start, *lines = head.decode("latin-1").split("\r\n")
     headers = {name.lower(): value for name, value in (line.split(": ", 1) for line in lines)}
-    return int(start.split()[1]), headers, json.loads(body)
+    return int(start.split()[1]), headers, json.loads(body or b"{}")
 
 
 def get(path: bytes, *lines: bytes) -> bytes:
@@ -260,3 +260,23 @@ def stopped(pids: list[int]) -> Iterator[None]:
     finally:
         for pid in pids:
             os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"FOO /correct HTTP/1.1", (405, "method-not-allowed", "DELETE, GET, HEAD, OPTIONS, POST")),
+        (b"\x16\x03\x01 /correct HTTP/1.1", (400, "invalid-header", None)),
+        (b"PATCH /correct HTTP/1.1", (405, "method-not-allowed", "OPTIONS, POST")),
+        (b"OPTIONS /docs HTTP/1.1", (204, "", "GET, HEAD, OPTIONS")),
+        (b"OPTIONS * HTTP/1.1", (204, "", "DELETE, GET, HEAD, OPTIONS, POST")),
+    ],
+)
+def test_a_method_that_nobody_knows_is_told_which_there_are(api: ApiProcess, line: bytes, expected: tuple) -> None:
+    with api.connect() as client:
+        client.sendall(line + b"\r\nHost: x\r\nConnection: close\r\n\r\n")
+        status, headers, problem = parsed(read_all(client))
+
+    slug = str(problem.get("type", "")).rpartition(":")[2]
+    assert (status, slug, headers.get("allow")) == expected
+    assert headers.get("content-type", "").endswith("json") == bool(problem)

@@ -20,9 +20,8 @@ from tests.guarded_redis import PASSWORDS, started
 from tests.mailbox_house import eventually, unblocked
 from tests.pace import patient
 from tests.running_system import Reply, post_sentence, status_of, wait_until
-from worker.queue.connection import RedisConnection, script
+from worker.queue.connection import Address, RedisConnection, script
 from worker.queue.protocol import MailboxDown
-from worker.queue.redis_py import connect
 
 FAILOVER_S = 20.0
 
@@ -38,7 +37,7 @@ def guarded_fleet(tmp_path: Path) -> Iterator[RedisFleet]:
 def test_a_primary_that_was_demoted_or_lost_its_replicas_counts_as_a_broken_line(
     private_redis: EmbeddedRedis, command: tuple
 ) -> None:
-    line = RedisConnection(connect(private_redis.url))
+    line = RedisConnection(Address(private_redis.url))
     line.ask(command)
     with Redis(port=private_redis.port) as operator:
         operator.replicaof("127.0.0.1", free_port())
@@ -56,7 +55,7 @@ def test_a_primary_that_was_demoted_or_lost_its_replicas_counts_as_a_broken_line
 
 def test_without_any_sentinel_the_line_is_down_and_not_for_ever(tmp_path: Path) -> None:
     ports = [free_port() for _ in range(3)]
-    line = RedisConnection(connect(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
+    line = RedisConnection(Address(f"redis+sentinel://{','.join(f'127.0.0.1:{port}' for port in ports)}/miniserve/0"))
 
     with pytest.raises(MailboxDown, match="no sentinel names a primary of 'miniserve'"):
         unblocked(lambda: line.ask(("PING",)))
@@ -67,7 +66,7 @@ def test_after_a_blackout_the_last_primary_is_the_primary_again(guarded_fleet: R
     wait_until(lambda: guarded_fleet.primary() is not first, FAILOVER_S, "another primary")
     guarded_fleet.bring_back(first)
     forbid_elections(guarded_fleet)
-    last, line = guarded_fleet.primary(), RedisConnection(connect(guarded_fleet.url("api:api-secret@")))
+    last, line = guarded_fleet.primary(), RedisConnection(Address(guarded_fleet.url("api:api-secret@")))
     wait_until(lambda: asked(line, ("SET", "miniserve:x", "kept")), 10, "a primary that counts its replica as good")
     for sentinel in guarded_fleet.sentinels:  # each saves what it knows once a second
         wait_until(lambda sentinel=sentinel: has_saved(sentinel, last), FAILOVER_S, "a file that names the primary")

@@ -14,7 +14,6 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.pace import patient
 from tests.running_system import ApiProcess, send
-from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
@@ -54,7 +53,7 @@ def tell(worker: WorkerMailbox, request_id: str, num_tokens: int) -> None:
 
 
 def test_an_edit_is_sent_while_the_next_is_still_being_decoded(api: ApiProcess, redis_url: str) -> None:
-    house = RedisHouse(lambda: connect(redis_url), WorkerMailbox)  # it waits for nothing
+    house = RedisHouse(redis_url, WorkerMailbox)  # it waits for nothing
     worker, stream = house.worker(), Stream(api)
     delivery = take_one(worker)
 

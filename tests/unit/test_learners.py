@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -13,11 +13,47 @@ from flask.testing import FlaskClient
 from api.access.keys import new_key
 from api.grammar.correction import Correction
 from api.kept.requests import KeptRequests
+from api.learners import routes
 from api.learners.routes import document_of
 from api.service.exchange import Exchange
+from api.site import create_site
 from scheduler.settings import Settings
-from tests.fake_mailbox import FakeMailbox, assert_problem, client_of
-from worker.queue.learners import MOST_VERBS, Answered, InMemoryLearners
+from tests.fake_mailbox import FakeMailbox, assert_problem, client_around, corrector_of
+from worker.queue.learners import Answered
+
+
+class CountingLearners:
+    """What LEARN counts, of one process."""
+
+    def __init__(self, *_: object) -> None:
+        self._known: dict[str, Counter[str]] = {}
+
+    def note(self, answered: Answered) -> None:
+        fields = self._known.setdefault(answered.learner, Counter(since=1))
+        fields["corrections"] += answered.num_texts
+        for reason, verb in answered.mistakes:
+            fields.update({f"n:{reason}": 1, f"at:{reason}": 1, f"v:{reason}:{verb}": 1})
+
+    async def find(self, learner: str) -> dict[str, str]:
+        return {name: str(value) for name, value in self._known.get(learner, Counter()).items()}
+
+    async def forget(self, learner: str) -> None:
+        self._known.pop(learner, None)
+
+
+@pytest.fixture(autouse=True)
+def _counts_are_kept_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routes, "Learners", CountingLearners)
+
+
+def client_of(mailbox: FakeMailbox, settings: Settings | None = None) -> FlaskClient:
+    """Over a queue: elsewhere nothing is counted."""
+    return client_around(create_site(corrector_of(mailbox), settings or Settings()))
+
+
+@pytest.fixture
+def client(mailbox: FakeMailbox) -> FlaskClient:
+    return client_of(mailbox)
 
 
 def correct(
@@ -70,32 +106,14 @@ def test_learners_of_one_key_are_not_those_of_another(mailbox: FakeMailbox, tmp_
     assert client.get("/learners/anna", headers=headers[0]).status_code == 200
 
 
-def answered(learner: str, request_id: str, *mistakes: tuple[str, str]) -> Answered:
-    return Answered(learner, "1", request_id, True, True, 1, mistakes)
-
-
 def test_reasons_and_verbs_come_by_how_often() -> None:
-    learners = InMemoryLearners()
-    mistakes = [("habit", "go"), ("habit", "see"), ("past_tense", "take"), ("habit", "see"), ("past_tense", "")]
-    learners.note(answered("a", "id", *mistakes))
+    fields = {"since": "1", "corrections": "3", "n:past_tense": "2", "v:past_tense:take": "1", "n:habit": "3"}
 
-    found = document_of("a", asyncio.run(learners.find("a")))["reasons"]
+    found = document_of("a", fields | {"v:habit:go": "1", "v:habit:see": "2"})["reasons"]
+
     assert [(one["reason"], one["count"], one["verbs"]) for one in found] == [
         ("habit", 3, ["see", "go"]), ("past_tense", 2, ["take"]),
     ]  # fmt: skip
-
-
-def test_learners_of_a_process_and_the_verbs_of_each_are_bounded() -> None:
-    learners = InMemoryLearners()
-    for number in range(10_001):
-        learners.note(answered(f"learner-{number}", f"id-{number}"))
-    for number in range(MOST_VERBS + 50):
-        learners.note(answered("a", f"id-{number}", ("habit", f"verb{number}")))
-
-    first, last, found = (asyncio.run(learners.find(name)) for name in ("learner-0", "learner-10000", "a"))
-    assert first == {} and last["corrections"] == "1"
-    assert len([name for name in found if name.startswith("v:")]) == MOST_VERBS
-    assert found["n:habit"] == str(MOST_VERBS + 50)
 
 
 def test_an_answer_that_is_fetched_is_counted_for_who_fetches_it(

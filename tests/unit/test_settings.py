@@ -9,7 +9,6 @@ import pytest
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings, variable
 from scheduler.urls import hide_password
-from worker.queue.sentinel import SentinelUrl
 
 NUMBERS = [
     spec for spec in fields(Settings) if spec.metadata["range"].low is not None and not spec.metadata["range"].choices
@@ -90,24 +89,6 @@ def test_a_word_or_a_number_may_be_allowed(text: str) -> None:
 )  # fmt: skip
 def test_a_sound_redis_url_is_taken_as_it_is(url: str) -> None:
     assert Settings(redis_url=url).redis_url == url
-
-
-def test_a_sentinel_url_is_taken_apart_into_sentinels_and_the_rest_and_shows_no_password() -> None:
-    url = "rediss+sentinel://api:hunter2@a:1,[::1],c:3/main/2?ssl_ca_certs=/a%20b&sentinel_username=s"
-
-    known = SentinelUrl.parse(url + "&sentinel_password=hunter3")
-
-    assert known.sentinels == (("a", 1), ("::1", 26379), ("c", 3))
-    assert known.service == "main"
-    assert known.redis_url == "rediss://api:hunter2@a:1/2?ssl_ca_certs=%2Fa+b"
-    assert (known.sentinel_username, known.sentinel_password) == ("s", "hunter3")
-    assert "hunter" not in repr(known)
-
-
-@pytest.mark.parametrize("url", ["redis://h/0", "redis+sentinel://a", ""])
-def test_what_names_no_sentinels_is_not_taken_apart(url: str) -> None:
-    with pytest.raises(ValueError, match="sentinels|mymaster"):
-        SentinelUrl.parse(url)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ import pytest
 from api.kept.requests import body_of
 from api.service.body import CorrectionBody, parse_body
 from api.service.corrector import note_content, text_of
-from api.service.exchange import Exchange
-from scheduler.accounts import Account
+from api.service.exchange import Account, Exchange
 from worker.queue.protocol import ReplyMode
 
 FILLINGS = (" ", "\t", "\n", '"', "\\", "\u3000", "\u00a0", "\u2028", "é", "\U0001f600", "/")
