@@ -1,8 +1,8 @@
 """A loopback proxy in front of Redis that counts one process's commands and trips at a given one.
 
 So a process can be killed after exactly its n-th command, once before the reply gets back to it and once after,
-without any hook in the product. Command connections are relayed in lockstep, one command and its one reply at a time,
-pipelined ones too; a subscription is pumped both ways, and each message on it counts as a command named `message`.
+without any hook in the product. Commands are relayed in lockstep, one and its one reply at a time, pipelined ones too.
+What Redis publishes may come between (RESP3), and counts as a command named `message`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from worker.queue.connection import script_sources
 
 MESSAGE = "message"
 _CHUNK_BYTES = 65_536
+_NOTHING = object()
 _NOT_OF_A_REQUEST = ("beat", "status", MESSAGE)  # they come by the clock, with /readyz, and beside it
 
 
@@ -76,37 +77,32 @@ class CountingProxy:
         self._server.server_close()
 
     def _relay(self, client: socket.socket, upstream: socket.socket) -> None:
-        reader = hiredis.Reader()
-        while chunk := client.recv(_CHUNK_BYTES):
-            reader.feed(chunk)
-            while (command := reader.gets()) is not False:
-                name = self._name(command)
-                trips = self._count(name)
-                upstream.sendall(hiredis.pack_command(tuple(command)))
-                reply = _one_reply(upstream)
-                if trips is not None and trips.before_reply:
-                    self._trip()
-                    return
-                client.sendall(reply)
-                if trips is not None:
-                    self._trip()
-                    return
-                if name == "SUBSCRIBE":
-                    self._pump(client, upstream)
-                    return
-
-    def _pump(self, client: socket.socket, upstream: socket.socket) -> None:
+        commands, answers = hiredis.Reader(), hiredis.Reader(notEnoughData=_NOTHING)
+        # What is not passed on yet; whether a reply is due, and what its command trips.
+        held, waits, wire = b"", False, None
         while True:
-            for ready in select.select([client, upstream], [], [])[0]:
-                chunk = ready.recv(_CHUNK_BYTES)
-                if not chunk:
+            if not waits and (command := commands.gets()) is not False:
+                waits, wire = True, self._count(self._name(command))
+                upstream.sendall(hiredis.pack_command(tuple(command)))
+            for ready in select.select([upstream] if waits else [client, upstream], [], [])[0]:
+                if not (chunk := ready.recv(_CHUNK_BYTES)):
                     return
-                trips = self._count(MESSAGE) if ready is upstream else None
-                if trips is None or not trips.before_reply:
-                    (upstream if ready is client else client).sendall(chunk)
-                if trips is not None:
+                if ready is client:
+                    commands.feed(chunk)
+                    continue
+                answers.feed(chunk)
+                held, trips = held + chunk, []
+                for each in iter(answers.gets, _NOTHING):
+                    is_message = isinstance(each, hiredis.PushNotification) and each[0] == b"message"
+                    trips.append(self._count(MESSAGE) if is_message else wire)
+                    waits = waits and is_message
+                tripped = next(filter(None, trips), None)
+                if trips and (tripped is None or not tripped.before_reply):
+                    client.sendall(held)
+                if tripped is not None:
                     self._trip()
                     return
+                held = b"" if trips else held
 
     def _name(self, command: Sequence[bytes]) -> str:
         """Of our own scripts the script's, else the command's."""
@@ -130,15 +126,3 @@ class CountingProxy:
     def _trip(self) -> None:
         self._on_trip()
         self.has_tripped = True
-
-
-def _one_reply(upstream: socket.socket) -> bytes:
-    """The bytes of one reply; in lockstep nothing can follow them."""
-    reader, received = hiredis.Reader(), bytearray()
-    while reader.gets() is False:
-        chunk = upstream.recv(_CHUNK_BYTES)
-        if not chunk:
-            raise ConnectionResetError("Redis closed the connection")
-        received += chunk
-        reader.feed(chunk)
-    return bytes(received)
