@@ -115,10 +115,11 @@ def test_the_gaps_between_tokens_add_up_to_the_decode_times() -> None:
         now += rng.random() / 10
         policy.commit(plan, [WORD] * len(list(plan)), now)
 
-    histograms = policy.observations.histograms
+    histograms, sums = policy.observations.histograms, policy.observations.sums
     assert sum(histograms.request_decode_time.counts) == 40
+    assert (sums.requests, sums.prompts, sums.reserved) == (40, 40 * 4, 40 * 4 + sums.outputs)
     assert histograms.inter_token_latency.sum == pytest.approx(histograms.request_decode_time.sum)
-    assert policy.observations.generated_tokens == policy.observations.sums.outputs
+    assert policy.observations.generated_tokens == sums.outputs
 
 
 def test_the_first_token_comes_after_the_queue_and_the_prefill() -> None:
