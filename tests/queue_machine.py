@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain
 from math import inf
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from redis import Redis
 from redis.exceptions import ResponseError
 
@@ -26,6 +27,7 @@ from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S, READY_WITHIN_S, Submission
 from worker.queue.status_client import status_of
 
+F = TypeVar("F", bound=Callable[..., None])
 WITHIN_S = st.sampled_from([None, 1.25, 30.25])
 KINDS = st.sampled_from(["plain", "plain", "any", "any", "async", "keyed", "bad"])
 REQUESTS = st.builds(
@@ -33,6 +35,19 @@ REQUESTS = st.builds(
     key=st.sampled_from(["k", "l"]), digest=st.sampled_from(["same", "same", "other"]), within_s=WITHIN_S,
     is_own_deadline=st.booleans(),
 )  # fmt: skip
+
+
+def step(
+    weight: int, when: Callable[[Any], object] = lambda _: True, **draws: st.SearchStrategy[Any]
+) -> Callable[[F], F]:
+    """How often a step is taken, when, and with what. Hypothesis leaves out half of the rules of an example, by chance.
+    These need each other, so there is one rule, which draws a step."""
+
+    def mark(method: F) -> F:
+        method.about = weight, when, draws
+        return method
+
+    return mark
 
 
 class ClientsOfQueue(RuleBasedStateMachine):
@@ -48,6 +63,19 @@ class ClientsOfQueue(RuleBasedStateMachine):
         self.published = Published(client, CHANNELS)
         self.model = QueueModel()
         self.num_names = 0
+
+    @rule(data=st.data())
+    def take_a_step(self, data: st.DataObject) -> None:
+        method = getattr(self, data.draw(st.sampled_from(self.possible_steps())))
+        _, _, draws = method.about
+        method(**{name: data if name == "data" else data.draw(strategy, name) for name, strategy in draws.items()})
+
+    def possible_steps(self) -> list[str]:
+        """Each as often as its weight says."""
+        found = [
+            (name, method.about) for name in dir(type(self)) if hasattr(method := getattr(type(self), name), "about")
+        ]
+        return [name for name, (weight, when, _) in found if when(self) for _ in range(weight)]
 
     # What clients do.
 
@@ -69,10 +97,12 @@ class ClientsOfQueue(RuleBasedStateMachine):
         self.queue.client.hset("miniserve:counts", mapping=memory)
         return self.queue.send(wanted, channel)
 
-    @rule(
-        packet=st.lists(REQUESTS, min_size=1, max_size=3), channel=st.sampled_from(CHANNELS),
+    @step(
+        5,
+        packet=st.lists(REQUESTS, min_size=1, max_size=3),
+        channel=st.sampled_from(CHANNELS),
         used_memory=st.sampled_from([0.0, 0.0, 0.0, 0.4, 0.6, 0.8]),
-    )  # fmt: skip
+    )
     def submit(self, packet: list[Asked], channel: str, used_memory: float) -> None:
         """Some requests at once, which one script takes one by one."""
         self.queue.now_s += 0.001
@@ -95,8 +125,6 @@ class ClientsOfQueue(RuleBasedStateMachine):
             if reply == b"known":
                 assert facts == [self.model.keys[asked.key].encode()]
                 self.send_again(self.model.keys[asked.key], channel, asked.within_s)
-
-    submit_more = submit  # as often again: the queue is to be full now and then
 
     def expected(self, asked: Asked, names: list[str], channel: str, used_memory: float, num_async: int) -> bytes:
         """The reply to new jobs, which the model accepts where that is the reply."""
@@ -126,8 +154,13 @@ class ClientsOfQueue(RuleBasedStateMachine):
         if key:
             self.model.keys[key] = record_id
 
-    @precondition(lambda self: self.model.jobs and not self.queue.is_full)
-    @rule(data=st.data(), channel=st.sampled_from(CHANNELS), within_s=WITHIN_S)
+    @step(
+        2,
+        when=lambda self: self.model.jobs and not self.queue.is_full,
+        data=st.data(),
+        channel=st.sampled_from(CHANNELS),
+        within_s=WITHIN_S,
+    )
     def submit_again(self, data: st.DataObject, channel: str, within_s: float | None) -> None:
         """The reply was lost, or somebody else wants the same."""
         self.queue.now_s += 0.001
@@ -171,8 +204,7 @@ class ClientsOfQueue(RuleBasedStateMachine):
         if record and key:
             self.model.keys[key] = record_id
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(data=st.data(), channel=st.sampled_from([*CHANNELS, *CHANNELS, ""]))
+    @step(2, when=lambda self: self.model.jobs, data=st.data(), channel=st.sampled_from([*CHANNELS, *CHANNELS, ""]))
     def cancel(self, data: st.DataObject, channel: str) -> None:
         """A client leaves; without a channel it is called off for all."""
         self.queue.now_s += 0.001

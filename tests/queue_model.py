@@ -168,7 +168,7 @@ class QueueModel:
         if not job.waiters:
             job.called_off = ""  # with waiters it was called off for all
         job.waiters += [channel] if channel not in job.waiters else []
-        if until_s > job.deadline_s:
+        if until_s > job.deadline_s + 1e-6:  # Redis has microseconds
             job.deadline_s, job.is_own_deadline = until_s, False
 
     def end(self, job: Job, place: str, answer: bytes = b"", now_s: float = inf) -> None:

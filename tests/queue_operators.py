@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import precondition, rule
 
 from scheduler.messages import FinishReason
-from tests.queue_machine import ClientsOfQueue
+from tests.queue_machine import ClientsOfQueue, step
 from tests.queue_model import STATUSES, Job
 from worker.queue.connection import script
 from worker.queue.protocol import KEPT_TTL_S
@@ -22,8 +21,7 @@ class OperatorsOfQueue(ClientsOfQueue):
         self.queue.beat_of_another()
         self.model.beat(self.queue.now_s)
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(data=st.data())
+    @step(1, when=lambda self: self.model.jobs, data=st.data())
     def put_back(self, data: st.DataObject) -> None:
         self.queue.now_s += 0.001
         job = self.model.jobs[data.draw(st.sampled_from(self.dead_letters()))]
@@ -33,8 +31,7 @@ class OperatorsOfQueue(ClientsOfQueue):
             job.ttl_s = KEPT_TTL_S
             self.model.put_back(job, num_deaths=1)  # it may have killed its workers
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(data=st.data())
+    @step(1, when=lambda self: self.model.jobs, data=st.data())
     def put_away(self, data: st.DataObject) -> None:
         self.queue.now_s += 0.001
         job = self.model.jobs[data.draw(st.sampled_from(self.dead_letters()))]
@@ -48,9 +45,12 @@ class OperatorsOfQueue(ClientsOfQueue):
         """And others, where there are none."""
         return [job.name for job in self.model.jobs.values() if job.place == "failed"] or list(self.model.jobs)
 
-    @precondition(lambda self: self.model.jobs)
-    @rule(
-        data=st.data(), how=st.sampled_from(["fail", "stop", "cancel", "requeue", "delete"]), is_noticed=st.booleans()
+    @step(
+        2,
+        when=lambda self: self.model.jobs,
+        data=st.data(),
+        how=st.sampled_from(["fail", "stop", "cancel", "requeue", "delete"]),
+        is_noticed=st.booleans(),
     )
     def use_tools_of_rq(self, data: st.DataObject, how: str, is_noticed: bool) -> None:
         """They write without our scripts. `is_noticed`: by a beat, before the worker that runs the job ends it."""
@@ -95,13 +95,14 @@ class OperatorsOfQueue(ClientsOfQueue):
         else:
             self.model.come_back([job])
 
-    @precondition(lambda self: self.queue.now_s < LONGEST_S)
-    @rule(seconds=st.sampled_from([0.5, 1.0, 70.0]))
-    def pass_time(self, seconds: float) -> None:
+    @step(
+        2,
+        when=lambda self: self.queue.now_s < LONGEST_S,
+        seconds=st.sampled_from([0.5, 1.0, 70.0]),
+        is_full=st.sampled_from([False, False, True]),
+    )
+    def pass_time(self, seconds: float, is_full: bool) -> None:
+        """Meanwhile Redis may run out of memory, or have some again."""
+        self.queue.is_full = is_full and self.can_be_full
         self.queue.now_s += seconds
         self.beat_of_another()
-
-    @precondition(lambda self: self.can_be_full)
-    @rule(is_full=st.booleans())
-    def fill(self, is_full: bool) -> None:
-        self.queue.is_full = is_full
