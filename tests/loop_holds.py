@@ -1,15 +1,12 @@
-"""How long one request holds the event loop of an API process: `python -m tests.loop_holds`.
+"""The longest requests that the routes of an API process take, and a site that says where each lets others go first.
 
-The requests are the longest that their routes take. What is measured is the CPU time between two pauses, so other work
-on the machine changes little. The queue answers at once, each sentence with an edit; a wait for it is a pause, too.
+The queue answers at once, each sentence with an edit; a wait for it is a pause, too.
 """
 
 from __future__ import annotations
 
 import asyncio
-import gc
 import json
-import time
 from collections.abc import Callable
 from unittest.mock import patch
 
@@ -33,7 +30,6 @@ from worker.queue.protocol import MailboxStatus, Submission
 
 Pause = Callable[[], None]
 BODY_BYTES = Settings().max_body_bytes
-_NUM_ROUNDS = 3
 _NUM_EDITS = 20  # more than an output of 64 tokens may hold
 
 
@@ -151,31 +147,3 @@ def run(app: Api, builder: EnvironBuilder) -> str:
     with patch.object(threads, "in_thread", in_thread):
         ByHandler(app)(builder.get_environ(), lambda status, headers: statuses.append(status))
     return statuses[0]
-
-
-def main() -> None:
-    longest_s, since_s = 0.0, 0.0
-
-    def pause() -> None:
-        nonlocal longest_s, since_s
-        now_s = time.thread_time()
-        longest_s, since_s = max(longest_s, now_s - since_s), now_s
-
-    plain = site(pause)
-    run(plain, REQUESTS["sentences"](BODY_BYTES))  # what is loaded with the first request
-    gc.collect()
-    gc.freeze()  # as api/server/serving.py
-    gc.set_threshold(10_000)
-    for name, build in REQUESTS.items():
-        times_ms, status = [], ""
-        for _ in range(_NUM_ROUNDS):
-            builder = build(BODY_BYTES)
-            longest_s, since_s = 0.0, time.thread_time()
-            status = run(plain, builder)
-            pause()
-            times_ms.append(1e3 * longest_s)
-        print(f"{name:28}{status[:3]:>5}{max(times_ms):8.1f} ms")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Between two pauses a request does a bounded amount of work, however long what it sends or asks for.
 
-Counted, not timed: lines of Python that run. `python -m tests.loop_holds` measures the times.
+Counted, not timed: lines of Python that run.
 """
 
 from __future__ import annotations
