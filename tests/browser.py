@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests import system_tools
 
 _ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
+_LOOKS = ((1280, 800, "light"), (375, 720, "dark"))
 
 
 @contextmanager
@@ -30,16 +32,6 @@ def open_dashboard(page: Page, url: str) -> None:
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
 
 
-def visit(browser: Browser, url: str) -> str:
-    """What the scripts of a page of rq-dashboard made of it, as HTML."""
-    page = browser.new_page()
-    try:
-        open_dashboard(page, url)
-        return page.content()
-    finally:
-        page.close()
-
-
 class PolicyWatch:
     """Collects what a page must never do: break its policy, throw, ask another host."""
 
@@ -53,6 +45,19 @@ class PolicyWatch:
         is_refusal = "Content Security Policy" in text or "Trusted Type" in text
         if is_refusal or (kind == "error" and not text.startswith("Failed to load resource")):
             self.faults.append(text)
+
+
+def access_faults(page: Page) -> list[str]:
+    """What axe-core finds in a page as it is now, wide and light, narrow and dark. Its context has `bypass_csp`."""
+    faults = []
+    for width, height, scheme in _LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+            faults.append(f"wider than {width}")
+        if (found := Axe().run(page)).violations_count:
+            faults.append(f"{width}, {scheme}: {found.generate_report()}")
+    return faults
 
 
 def write(page: Page, text: str) -> None:

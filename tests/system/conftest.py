@@ -1,20 +1,31 @@
-"""One browser for all tests of a process, and the page at `/` of one running system."""
+"""One browser, one system and one that asks for API keys, for all tests of a process."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from api.access.keys import new_key
 from tests.browser import PolicyWatch, chromium
 from tests.running_system import RunningSystem
+from tests.small_server import http, small_servers
 
 expect.set_options(timeout=20_000)  # a machine that runs other tests, too, is slow
+Open = Callable[..., Page]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays in one process: its tests share what took long to start. Each drill starts a system of its own."""
+    """A file stays in one process: its tests share what took long to start. Each drill starts a system of its own.
+
+    The drills take longest, and come first; files with a browser come last, as no other event loop can run beside it.
+    """
+    with_browser = {item.path for item in items if "browser" in item.fixturenames}
+    items.sort(key=lambda item: (item.path.name != "test_chaos.py", item.path in with_browser))
     for item in items:
         if item.path.name != "test_chaos.py":
             item.add_marker(pytest.mark.xdist_group(item.path.name))
@@ -26,19 +37,56 @@ def browser() -> Iterator[Browser]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
+@pytest.fixture(scope="session")
+def system() -> Iterator[RunningSystem]:
     with RunningSystem() as running:
-        yield running.url
+        yield running
+
+
+@pytest.fixture(scope="session")
+def site(system: RunningSystem) -> str:
+    return system.url
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedSite:
+    """A system that asks for API keys: one that it takes, the file of all, and the site whose pages may ask."""
+
+    url: str
+    key: str
+    file: Path
+    editor: str
+
+
+@pytest.fixture(scope="session")
+def keyed_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedSite]:
+    (key, line), file = new_key("tests"), tmp_path_factory.mktemp("keys") / "keys"
+    file.write_text(f"{line}\n")
+    with small_servers() as start:
+        editor = start(lambda _: http(200, "a page")).url
+        with RunningSystem("--api-keys-file", str(file), "--cors-origins", editor) as running:
+            yield KeyedSite(running.url, key, file, editor)
 
 
 @pytest.fixture
-def page(browser: Browser, site: str) -> Iterator[Page]:
-    """At the end nothing has been asked of another host, and nothing was refused by the policy."""
-    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
-    page = context.new_page()
-    watch = PolicyWatch(page, site)
-    page.goto(site)
-    yield page
-    context.close()
-    assert watch.faults == []
+def open_page(browser: Browser) -> Iterator[Open]:
+    """Opens a URL in a context of its own. No page asks another host, and the policy refuses nothing."""
+    contexts, watches = [], []
+
+    def open_(url: str, **about: Any) -> Page:
+        contexts.append(browser.new_context(**about))
+        page = contexts[-1].new_page()
+        watches.append(PolicyWatch(page, "/".join(url.split("/")[:3])))
+        page.goto(url)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert [fault for watch in watches for fault in watch.faults] == []
+
+
+@pytest.fixture
+def page(open_page: Open, site: str) -> Page:
+    """The page at `/`."""
+    return open_page(site, permissions=["clipboard-read", "clipboard-write"])

@@ -6,15 +6,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from api.access.keys import new_key
 from tests import system_tools
-from tests.running_system import RunningSystem
 from tests.small_server import OK, SmallServer, http, small_servers
+from tests.system.conftest import KeyedSite
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "clients.md").read_text(encoding="utf-8")
@@ -33,16 +31,6 @@ def run(language: str, code: str, url: str, key: str = "") -> subprocess.Complet
     return subprocess.run(command(language, code), env=environ, capture_output=True, text=True, timeout=60)
 
 
-@pytest.fixture(scope="module")
-def system_with_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[RunningSystem, str]]:
-    """A server that asks for keys, and one that it takes."""
-    key, line = new_key("examples")
-    file = tmp_path_factory.mktemp("keys") / "keys"
-    file.write_text(line)
-    with RunningSystem("--api-keys-file", str(file)) as system:
-        yield system, key
-
-
 def test_every_example_has_its_output_below_it() -> None:
     languages = [language for language, _, _ in EXAMPLES]
 
@@ -51,12 +39,8 @@ def test_every_example_has_its_output_below_it() -> None:
 
 
 @pytest.mark.parametrize(("language", "code", "output"), EXAMPLES)
-def test_an_example_prints_what_stands_below_it(
-    system_with_key: tuple[RunningSystem, str], language: str, code: str, output: str
-) -> None:
-    system, key = system_with_key
-
-    done = run(language, code, system.url, key)
+def test_an_example_prints_what_stands_below_it(keyed_site: KeyedSite, language: str, code: str, output: str) -> None:
+    done = run(language, code, keyed_site.url, keyed_site.key)
 
     assert (done.stdout, done.returncode) == (output, 0), done.stderr
 

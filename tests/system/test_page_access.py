@@ -1,15 +1,17 @@
-"""The page at `/` for everybody: axe-core finds no fault in any of its states, light and dark, wide and narrow."""
+"""The pages for everybody: axe-core finds no fault in any of their states, wide and light, narrow and dark."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
-MANY = "He goed home. She go home. They was late. They is write it. I seen him."
-SIZES = {"wide": (1280, 800), "narrow": (375, 720)}
+from api.grammar.reasons import Reason
+from tests.browser import access_faults, marks, write
+from tests.system.conftest import Open
+
+ENGLISH = {"code": "en", "confidence": 0.9}
 WANTED = {"type": "urn:miniserve:problem:unauthorized", "status": 401, "detail": "A key is needed."}
 
 
@@ -18,24 +20,24 @@ def empty(page: Page) -> None:
 
 
 def corrected(page: Page) -> None:
-    page.get_by_role("textbox", name="Your text").fill(MANY)
-    page.locator(".mark").first.click()
+    write(page, "He goed home. She go home. They was late. They is write it. I seen him.")
+    marks(page).first.click()
     expect(page.get_by_role("group", name="Why")).to_be_visible()
 
 
 def too_long(page: Page) -> None:
-    page.get_by_role("textbox", name="Your text").fill("We saw " + "many " * 70 + "birds.")
+    write(page, "We saw " + "many " * 70 + "birds.")
     expect(page.locator("#notice")).to_be_visible()
 
 
 def nothing_found(page: Page) -> None:
-    page.get_by_role("textbox", name="Your text").fill("We are here.")
+    write(page, "We are here.")
     expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
 
 
 def asks_for_a_key(page: Page) -> None:
     page.route("**/correct/batch", lambda route: route.fulfill(status=401, json=WANTED))
-    page.get_by_role("textbox", name="Your text").fill("He goed home.")
+    write(page, "He goed home.")
     expect(page.get_by_role("dialog")).to_be_visible()
 
 
@@ -47,52 +49,44 @@ def counted(page: Page) -> None:
     expect(page.locator("#learner-list li").first).to_be_visible()
 
 
-STATES = (empty, corrected, too_long, nothing_found, asks_for_a_key, counted)
+def every_reason(page: Page) -> None:
+    places = [(reason.value, 20 * number) for number, reason in enumerate(Reason)]
+    edits = [
+        {"start": at, "end": at + 4, "original": "word", "replacement": name, "reason": name, "explanation": name}
+        | {"confidence": 0.9}
+        for name, at in places
+    ]
+    result = {"edits": edits, "explanation": "", "corrected": "", "notes": [], "language": ENGLISH}
+    page.route("**/correct/batch", lambda route: route.fulfill(json={"results": [result]}))
+    write(page, "".join(f"{'word':20}" for _ in places))
+    expect(marks(page)).to_have_count(len(places))
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+def live(page: Page) -> None:
+    expect(page.locator("#figures dd").first).to_be_visible()
+
+
+def live_after_a_burst(page: Page) -> None:
+    page.get_by_role("button", name="Send a burst").click()
+    expect(page.locator(".worker canvas")).to_have_count(1)
+    expect(page.locator("#said")).to_contain_text("were answered", timeout=30_000)
+
+
+def docs_with_an_answer(page: Page) -> None:
+    form = page.get_by_role("form", name="Try POST /correct", exact=True)
+    form.get_by_role("button", name="Send").click()
+    expect(form.get_by_role("status")).to_contain_text("Content-Type")
+
+
+STATES = {
+    empty: "/", corrected: "/", too_long: "/", nothing_found: "/", asks_for_a_key: "/", counted: "/", every_reason: "/",
+    live: "/ops", live_after_a_burst: "/ops", docs_with_an_answer: "/docs",
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("state", STATES, ids=lambda state: state.__name__)
-def test_axe_finds_no_fault_in_a_state_of_the_page(
-    browser: Browser, site: str, state: Callable[[Page], None], scheme: str, size: str
-) -> None:
-    width, height = SIZES[size]
-    context = browser.new_context(
-        color_scheme=scheme, viewport={"width": width, "height": height}, reduced_motion="reduce", bypass_csp=True
-    )
-    page = context.new_page()
-    page.goto(site)
+def test_axe_finds_no_fault_in_a_state_of_a_page(open_page: Open, site: str, state: Callable[[Page], None]) -> None:
+    page = open_page(site + STATES[state], reduced_motion="reduce", bypass_csp=True)
     state(page)
 
-    found = Axe().run(page)
-
-    context.close()
-    assert found.violations_count == 0, found.generate_report()
-
-
-def test_every_reason_has_a_colour_of_its_family_with_contrast_on_both_papers(page: Page) -> None:
-    """axe sees only the reasons that it is shown."""
-    ratios = page.evaluate(
-        """() => {
-        const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-        const light = (color) => {
-          canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
-          const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((c) => c / 255)
-            .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-        };
-        const probe = document.body.appendChild(document.createElement("div"));
-        const of = (value, scheme) => {
-          probe.style.colorScheme = scheme; probe.style.color = value; return getComputedStyle(probe).color;
-        };
-        const names = ["agreement", "form", "tense", "infinitive", "ing", "spelling", "be", "order", "soft"];
-        return names.flatMap((name) => ["light", "dark"].map((scheme) => {
-          const paper = of(`color-mix(in oklab, var(--${name}) 19%, var(--sheet))`, scheme);
-          const [a, b] = [light(of(`var(--${name})`, scheme)), light(paper)].sort((x, y) => y - x);
-          return [name, scheme, (a + 0.05) / (b + 0.05)];
-        }));
-      }"""
-    )
-
-    assert len(ratios) == 18
-    assert [each for each in ratios if each[2] < 4.5] == []
+    assert access_faults(page) == []

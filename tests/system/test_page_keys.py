@@ -1,58 +1,60 @@
-"""The page at `/` of a server that asks for API keys: the key is in its memory, and in the tab if that is wanted."""
+"""The pages of a server that asks for API keys: the key is in their memory, and in the tab if that is wanted."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Page, expect
 
 from api.access.keys import new_key
-from tests.browser import PolicyWatch
-from tests.running_system import RunningSystem, wait_until
+from tests.browser import marks, write
+from tests.running_system import send, wait_until
+from tests.system.conftest import KeyedSite, Open
 
 
-def test_the_page_asks_for_a_key_and_keeps_it_no_longer_than_is_wanted(browser: Browser, tmp_path: Path) -> None:
-    (key, line), (unknown, _), file = new_key("ana"), new_key("eve"), tmp_path / "keys"
-    file.write_text(f"{line}\n")
-    with RunningSystem("--api-keys-file", str(file)) as server:
-        page = browser.new_context().new_page()
-        watch = PolicyWatch(page, server.url)
-        page.goto(server.url)
-        text, field = page.get_by_role("textbox", name="Your text"), page.get_by_label("Key", exact=True)
-        kept, go_on = page.get_by_label("Keep it until this tab is closed"), page.get_by_role("button", name="Go on")
-        text.fill("He goed to school.")
-        expect(field).to_be_focused()
+def change(site: KeyedSite, lines: str, key: str, status: int) -> None:
+    """Other lines in its file, of which it has heard when this key gets that status."""
+    site.file.write_text(lines)
+    bearer = {"Authorization": f"Bearer {key}"}
+    wait_until(lambda: send(site.url, "GET", "/metrics", headers=bearer).status == status, 5, "it has read its file")
 
-        for no_key in (unknown, "é"):
-            field.fill(no_key)
-            field.press("Enter")
-            expect(field).to_be_focused()
-        expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
-        field.fill(f"  {key} ")
-        field.press("Enter")
-        expect(page.locator(".mark")).to_have_count(1)
-        assert field.input_value() == ""
-        assert page.evaluate("[document.cookie, localStorage.length, sessionStorage.length]") == ["", 0, 0]
 
-        page.reload()
-        text.fill("She go to school.")
-        field.fill(key)
-        kept.check()
-        go_on.click()
-        expect(page.locator(".mark")).to_have_count(1)
-        page.goto(f"{server.url}/ops")
-        expect(page.locator("#figures dd").first).to_be_visible()
-        page.goto(server.url)
-        text.fill("They was late.")
-        expect(page.locator(".mark")).to_have_count(1)
+def give(page: Page, key: str) -> None:
+    field = page.get_by_label("Key", exact=True)
+    expect(field).to_be_focused()
+    field.fill(key)
+    field.press("Enter")
 
-        file.write_text("")
-        bearer = {"Authorization": f"Bearer {key}"}
-        wait_until(lambda: page.request.get(f"{server.url}/metrics", headers=bearer).status == 401, 5, "it is revoked")
-        text.fill("We was late.")
-        expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
-        page.get_by_role("button", name="Not now").click()
-        expect(page.locator("#notice")).to_contain_text("Without a key")
-        assert page.evaluate("sessionStorage.length") == 0
-        page.context.close()
-    assert watch.faults == []
+
+def test_the_pages_ask_for_a_key_and_keep_it_no_longer_than_is_wanted(open_page: Open, keyed_site: KeyedSite) -> None:
+    others, (key, line) = keyed_site.file.read_text(), new_key("ana")
+    change(keyed_site, f"{others}{line}\n", key, 200)
+    page = open_page(keyed_site.url)
+    write(page, "He goed to school.")
+    for no_key in (new_key("eve")[0], "é"):
+        give(page, no_key)
+    expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
+    give(page, f"  {key} ")
+    expect(marks(page)).to_have_count(1)
+    assert page.get_by_label("Key", exact=True).input_value() == ""
+    assert page.evaluate("[document.cookie, localStorage.length, sessionStorage.length]") == ["", 0, 0]
+
+    page.goto(f"{keyed_site.url}/ops")
+    give(page, key)
+    expect(page.locator("#figures dd").first).to_be_visible()
+    page.goto(keyed_site.url)
+    write(page, "She go to school.")
+    page.get_by_label("Key", exact=True).fill(key)
+    page.get_by_label("Keep it until this tab is closed").check()
+    page.get_by_role("button", name="Go on").click()
+    expect(marks(page)).to_have_count(1)
+    page.goto(f"{keyed_site.url}/ops")
+    expect(page.locator("#figures dd").first).to_be_visible()
+    page.goto(keyed_site.url)
+    write(page, "They was late.")
+    expect(marks(page)).to_have_count(1)
+
+    change(keyed_site, others, key, 401)
+    write(page, "We was late.")
+    expect(page.get_by_role("alert")).to_contain_text("This key is not valid")
+    page.get_by_role("button", name="Not now").click()
+    expect(page.locator("#notice")).to_contain_text("Without a key")
+    assert page.evaluate("sessionStorage.length") == 0

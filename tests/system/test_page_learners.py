@@ -7,6 +7,7 @@ import re
 
 from playwright.sync_api import Page, expect
 
+from tests.browser import marks, write
 from tests.running_system import send, wait_until
 
 
@@ -23,10 +24,16 @@ def counts(site: str, learner_id: str) -> dict[str, int]:
 
 
 def test_what_is_often_missed_is_shown_and_forgotten_when_it_is_turned_off(page: Page, site: str) -> None:
-    learner_id, lines = turn_on(page), page.locator("#learner-list li")
-    page.get_by_role("textbox", name="Your text").fill("He goed home. They was late. I goed, too.")
+    bodies: list[str] = []
+    page.on("request", lambda request: bodies.append(request.post_data or ""))
+    write(page, "He goed home.")
     page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
+    assert "learner" not in "".join(bodies) and page.evaluate("localStorage.length") == 0  # nobody has asked for it
 
+    learner_id, lines = turn_on(page), page.locator("#learner-list li")
+    write(page, "He goed home. They was late. I goed, too.")
+    page.get_by_role("button", name="Accept all").click()
     expect(lines).to_have_count(2)
     expect(lines.first).to_contain_text("irregular past 2×: go")
     expect(lines.first).to_contain_text("He goed went to school.")
@@ -46,23 +53,12 @@ def test_what_is_often_missed_is_shown_and_forgotten_when_it_is_turned_off(page:
 
 def test_a_sentence_whose_corrections_are_accepted_one_by_one_counts_once(page: Page, site: str) -> None:
     learner_id = turn_on(page)
-    page.get_by_role("textbox", name="Your text").fill("I have wrote three letters, and they was lost.")
-    expect(page.locator(".mark")).to_have_count(2)
+    write(page, "I have wrote three letters, and they was lost.")
+    expect(marks(page)).to_have_count(2)
     for left in (1, 0):
-        page.locator(".mark").first.click()
+        marks(page).first.click()
         page.get_by_role("button", name="Accept", exact=True).click()
-        expect(page.locator(".mark")).to_have_count(left)
+        expect(marks(page)).to_have_count(left)
 
     expect(page.locator("#learner-list li")).to_have_count(2)
     assert counts(site, learner_id) == {"perfect_participle": 1, "be_agreement": 1}
-
-
-def test_nobody_is_counted_who_did_not_ask_for_it(page: Page) -> None:
-    bodies: list[str] = []
-    page.on("request", lambda request: bodies.append(request.post_data or ""))
-    page.get_by_role("textbox", name="Your text").fill("He goed home.")
-    page.get_by_role("button", name="Accept all").click()
-
-    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
-    assert "learner" not in "".join(bodies)
-    assert page.evaluate("localStorage.length") == 0
