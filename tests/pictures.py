@@ -1,8 +1,8 @@
 """Draws the pictures of the documents from the real thing: `make pictures`, or `python -m tests.pictures [NAME ...]`.
 
 The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`; rq-dashboard
-under load; the marks in LibreOffice and TeXstudio. The fonts are those of the machine: on Debian, fonts-inter and
-fonts-urw-base35 come nearest to what most readers have.
+under load. The fonts are those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most
+readers have.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests import desktop_editors
 from tests.browser import chromium, open_dashboard
 from tests.loaded_dashboard import PAGES, dashboard_under_load
 from tests.running_system import RunningSystem
@@ -125,19 +123,7 @@ def dashboard_stills(browser: Browser) -> None:
             _save_still(page, DOCS / "dashboard" / f"{name}.png")
 
 
-def editor_stills(url: str) -> None:
-    editors = {"libreoffice": desktop_editors.libreoffice_picture, "texstudio": desktop_editors.texstudio_picture}
-    for name, picture_of in editors.items():
-        with TemporaryDirectory() as folder, desktop_editors.Screen() as screen:
-            picture = picture_of(url, Path(folder), screen).crop((0, 0, 1000, 310))
-        (DOCS / "editors").mkdir(exist_ok=True)
-        picture.quantize(256, dither=Image.Dither.NONE).save(DOCS / "editors" / f"{name}.png", optimize=True)
-
-
 def main(names: list[str]) -> None:
-    if not names or "editors" in names:
-        with RunningSystem() as system:
-            editor_stills(system.url)
     with chromium() as browser:
         if not names or "page" in names:
             with RunningSystem() as system:

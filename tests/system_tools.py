@@ -8,16 +8,8 @@ import shutil
 _SYSTEM_PATHS = ("/usr/local/sbin", "/usr/sbin", "/sbin")  # not on everybody's PATH
 
 
-def has(command: str) -> bool:
-    return _where(command) is not None
-
-
 def find(command: str) -> str:
     """Where the program is. Raises AssertionError that says what to do where it is missing."""
-    found = _where(command)
+    found = shutil.which(command, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS]))
     assert found, f"{command} is missing: run ops/deploy/system_tools.sh"
     return found
-
-
-def _where(command: str) -> str | None:
-    return shutil.which(command, path=os.pathsep.join([os.environ.get("PATH", os.defpath), *_SYSTEM_PATHS]))

@@ -19,15 +19,6 @@ TOOLS=(
   "curl curl"
   "systemd-analyze systemd"
   "node nodejs"
-  "npm npm"
-  "Xvfb xvfb"
-  "xdotool xdotool"
-)
-# Editors whose marks are tested. Another Debian may lack one: then the last line of `make test-system` says so.
-EDITORS=(
-  "soffice libreoffice-writer"
-  "texstudio texstudio"
-  "emacs emacs-nox"
 )
 
 missing=()
@@ -35,12 +26,6 @@ for tool in "${TOOLS[@]}"; do
   read -r command package <<<"$tool"
   command -v "$command" >/dev/null || missing+=("$package")
 done
-for tool in "${EDITORS[@]}"; do
-  read -r command package <<<"$tool"
-  command -v "$command" >/dev/null || ! apt-cache show "$package" >/dev/null 2>&1 || missing+=("$package")
-done
-# The remote control of LibreOffice, for Debian's own Python.
-/usr/bin/python3 -c 'import uno' 2>/dev/null || missing+=(python3-uno)
 [ ${#missing[@]} -gt 0 ] || exit 0
 
 echo "make test-system needs: ${missing[*]}"
