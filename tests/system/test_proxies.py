@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
 import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from http.client import HTTPConnection
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -16,8 +19,10 @@ from scheduler.messages import NO_CAPACITY
 from tests.integration.test_leaving_clients import wait_long
 from tests.integration.test_streams import OUTPUT, Stream, tell
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, answer, eventually, take, take_one
-from tests.proxies import NAMES, Proxy, before_one
+from tests.pace import patient
+from tests.proxies import NAMES, Proxy, before_cells, before_one
 from tests.running_system import ApiProcess, post_json, post_sentence, send
+from tests.small_server import LastWords, SmallServer, http
 
 PASS_ON_THAT_A_CLIENT_LEFT = {"nginx", "HAProxy", "Caddy"}  # at once; the others when they write to it
 OURS_S, THEIRS_S = 4, 2  # of keep-alive
@@ -86,11 +91,10 @@ def test_a_refusal_keeps_its_retry_after(proxy: Proxy, house: RedisHouse) -> Non
         assert [one.result().status for one in waiting] == [200, 200]
 
 
-@pytest.mark.parametrize("num_bytes", [300_000, 2_000_000])
-def test_a_body_that_is_too_large_gets_the_problem_of_the_api(proxy: Proxy, num_bytes: int) -> None:
-    reply = post_json(proxy.url, "/correct", {"sentence": "x" * num_bytes})
+def test_a_body_that_is_too_large_gets_the_problem_of_the_api(proxy: Proxy) -> None:
+    replies = [post_json(proxy.url, "/correct", {"sentence": "x" * num_bytes}) for num_bytes in (300_000, 2_000_000)]
 
-    assert (reply.status, reply.slug) == (413, "body-too-large")
+    assert [(reply.status, reply.slug) for reply in replies] == [(413, "body-too-large")] * 2
 
 
 def test_no_log_has_the_text_that_a_query_holds(proxy: Proxy) -> None:
@@ -121,7 +125,32 @@ def _statuses_at_the_edge(proxy: Proxy, seed: int) -> list[int]:
     """Of five requests, with pauses of about the time for which the proxy keeps its connections."""
     draw, statuses = random.Random(seed), []
     for _ in range(5):
-        due_s = time.monotonic() + THEIRS_S + draw.uniform(-0.02, 0.02)
-        eventually(lambda due_s=due_s: time.monotonic() >= due_s, within_s=60.0)
+        pause_s = THEIRS_S + draw.uniform(-0.02, 0.02)
+        due_s = time.monotonic() + pause_s
+        eventually(lambda due_s=due_s: time.monotonic() >= due_s, within_s=60.0, every_s=pause_s)
         statuses.append(send(proxy.url, "POST", "/correct", b"{}", {"Content-Type": "application/json"}).status)
     return statuses
+
+
+def _cell_of(proxy: Proxy, address: str, headers: dict[str, str]) -> str:
+    """Of a client at this address."""
+    connection = HTTPConnection("127.0.0.1", proxy.port, timeout=patient(60), source_address=(address, 0))
+    with closing(connection):
+        connection.request("GET", "/", None, headers)
+        return json.loads(connection.getresponse().read())
+
+
+def test_a_client_stays_in_its_cell_and_a_dead_cell_moves_only_its_own_clients() -> None:
+    cells = [SmallServer(lambda _, name=name: LastWords(http(200, name, "Connection: close"))) for name in "ab"]
+    addresses = [f"127.0.0.{number}" for number in range(2, 42)]
+    with Proxy("nginx", before_cells([urlsplit(cell.url).port for cell in cells])) as proxy:
+
+        def places(**headers: str) -> dict[str, str]:
+            return {address: _cell_of(proxy, address, headers) for address in addresses}
+
+        before = places()
+        assert set(before.values()) == {"a", "b"} and places() == before
+        assert len({*places(Authorization="Bearer ms_one").values()}) == 1, "a client with a key goes by its key"
+        cells[1].close()
+        assert places() == dict.fromkeys(addresses, "a")
+    cells[0].close()
