@@ -21,10 +21,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
 OLDEST_RQ := 2.12.0
-RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py dead_letters.py)
-# Clients of LanguageTool, for tests/system.
-NPM_CLIENTS := $(VENV)/npm
-OLD_CLIENTS := $(VENV)/old-clients
+RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py)
 # Tests start hundreds of processes, and each would compile our packages anew.
 unexport PYTHONDONTWRITEBYTECODE
 UP_OPTIONS ?=
@@ -81,22 +78,14 @@ test-unit test-contract test-integration test-e2e: test-%: $(TEST) ## one ring o
 
 test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker Compose where a Docker daemon answers
 	@./ops/deploy/system_tools.sh
-	@test -d $(NPM_CLIENTS)/node_modules/gramma || npm install --silent --no-audit --no-fund --legacy-peer-deps --prefix $(NPM_CLIENTS) \
-	  quill@1.3.7 quill-languagetool@1.0.7 gramma@1.6.0
-	@test -x $(OLD_CLIENTS)/bin/pylanguagetool || { $(PYTHON) -m venv $(OLD_CLIENTS) && PYTHONWARNINGS=ignore $(OLD_CLIENTS)/bin/python -m pip \
-	  install --quiet --disable-pip-version-check language_tool_python==3.3.1 pylanguagetool==0.11.0; }
-	@rm -rf $(VENV)/tried-clients
-	@# The mailbox on a Redis proper, too: `up` and all other tests run on Valkey.
-	@TEST_REDIS_SERVER=$$(command -v redis-server) $(PYTEST_PARALLEL) tests/contract
-	@# RQ's tools on our queue, in the oldest release that we allow; `make test` has them in the newest.
-	@$(PIP) install --upgrade --no-deps --target $(VENV)/rq-$(OLDEST_RQ) rq==$(OLDEST_RQ)
-	@PYTHONPATH=$(VENV)/rq-$(OLDEST_RQ) TEST_RQ_VERSION=$(OLDEST_RQ) $(PYTEST_PARALLEL) $(RQ_TESTS)
-	@$(PYTEST) -m alone tests/system
-	@$(PYTEST_PARALLEL) -n 2 --dist loadgroup -m 'not alone' tests/system
+	@test -d $(VENV)/rq-$(OLDEST_RQ) || $(PIP) install --no-deps --target $(VENV)/rq-$(OLDEST_RQ) rq==$(OLDEST_RQ)
+	@# All that needs a queue has a Redis proper and the oldest RQ that we allow; `make test` has Valkey and the newest.
+	@TEST_REDIS_SERVER=$$(command -v redis-server) PYTHONPATH=$(VENV)/rq-$(OLDEST_RQ) TEST_RQ_VERSION=$(OLDEST_RQ) \
+	  $(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -k '(system or contract or rq or foreign) and not fake' \
+	  tests/system tests/contract $(RQ_TESTS)
 	@./ops/deploy/compose_drill.sh --if-available
-	@$(BIN)/python -m tests.tried_clients
 
-pictures: $(SYSTEM) ## draw the pictures of / and /ops, of the dashboard and of editors for the documents
+pictures: $(SYSTEM) ## draw the pictures of / and /ops and of the dashboard for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m tests.pictures
 
