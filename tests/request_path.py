@@ -1,15 +1,15 @@
 """Counts the lines that POST /correct loads: `python -m tests.request_path` lists the files.
 
-These are the modules of api, scheduler and worker that its entry points import, at their top, and the Lua scripts
-that these modules send. Not counted: the grammar and the capacity figures, which are pure; what a function imports when
-it is needed; and what api/site.py adds around the application.
+These are the modules of api, scheduler and worker that are loaded with its entry points, and the Lua scripts that these
+modules send. Not counted: the grammar and the capacity figures, which are pure; what a function imports when it is
+needed; and what api/site.py adds around the application.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 
 from worker.queue.connection import SCRIPTS
@@ -21,46 +21,21 @@ ENTRIES = (
 )  # fmt: skip
 _PURE = ("api.grammar", "scheduler.capacity")
 _SCRIPT = re.compile(r'script\("(\w+)"')
+_LOADED = f"""import sys, {", ".join(ENTRIES)}
+for name, module in sys.modules.items():
+    if name.split(".")[0] in ("api", "scheduler", "worker") and not name.startswith({_PURE}):
+        print(module.__file__)
+"""
 
 
 def files() -> dict[str, int]:
     """Number of lines by path."""
-    modules = _modules()
+    loaded = subprocess.run([sys.executable, "-c", _LOADED], cwd=ROOT, check=True, capture_output=True, text=True)
+    modules = [*map(Path, loaded.stdout.split("\n")[:-1])]
     names = {name for path in modules for name in _SCRIPT.findall(path.read_text())}
     parts = {part for name in names for part in ("core", *re.findall(r"\w+", SCRIPTS[name]), name)}
     paths = [*modules, *(ROOT / "worker" / "queue" / "lua" / f"{part}.lua" for part in parts)]
     return {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in sorted(paths)}
-
-
-def _modules() -> list[Path]:
-    found: dict[str, Path] = {}
-    names = list(ENTRIES)
-    while names:
-        name = names.pop()
-        path = _path_of(name)
-        if path is None or name in found:
-            continue
-        found[name] = path
-        for imported in _imports(ast.parse(path.read_text())):
-            parts = imported.split(".")
-            names += [".".join(parts[:number]) for number in range(1, len(parts) + 1)]
-    return [path for name, path in found.items() if not name.startswith(_PURE)]
-
-
-def _path_of(module: str) -> Path | None:
-    if module.split(".")[0] not in ("api", "scheduler", "worker"):
-        return None
-    place = ROOT.joinpath(*module.split("."))
-    return next((path for path in (place.with_suffix(".py"), place / "__init__.py") if path.is_file()), None)
-
-
-def _imports(tree: ast.Module) -> Iterator[str]:
-    """What is imported when the module is."""
-    for node in tree.body:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 if __name__ == "__main__":
