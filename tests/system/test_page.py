@@ -110,7 +110,7 @@ def test_all_can_be_done_by_keyboard_alone(page: Page) -> None:
     keys("ArrowRight", "ArrowLeft", "a", "i", "Enter")
     expect(page.get_by_role("button", name="Accept", exact=True)).to_be_focused()
     keys("Enter")
-    expect_text(page, "He went home. She go home. They was late. We has time. I seen him.")
+    expect_text(page, "He went home. She go home. They were late. We has time. I seen him.")
     keys("Escape")
     expect(card(page)).to_have_count(0)
     expect(marks(page).first).to_be_focused()
