@@ -67,6 +67,17 @@ def test_a_request_that_is_called_off_or_too_late_while_it_runs_is_found_as_that
             completion_of(api.find(name).jobs[0].state)
 
 
+def test_a_dead_letter_keeps_what_it_takes_to_answer_for_it(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), house.worker()
+    api.submit_recorded(a_record("keyed", "key"), [a_request("keyed")])
+    take(worker)
+    worker.exchange([Completion("keyed", FinishReason.ERROR, error="broke")], NO_CAPACITY)
+
+    with Redis.from_url(redis_url) as client:
+        assert client.ttl("miniserve:request:keyed") == client.ttl("rq:job:keyed") > 6 * 86_400
+    assert api.find("keyed").content == ASKED
+
+
 def test_a_worker_ends_what_its_own_clock_finds_too_late(house: RedisHouse) -> None:
     api, worker = house.api(), house.worker()
     accepted = api.submit_recorded(a_record("r", "key"), [a_request("r")], within_s=600.0)
