@@ -53,10 +53,10 @@ def step(
 class ClientsOfQueue(RuleBasedStateMachine):
     """Two API processes, a clock, and the model."""
 
-    def __init__(self, client: Redis, can_be_full: bool = True) -> None:
-        """`can_be_full`: it knows a limit of memory."""
+    def __init__(self, client: Redis, is_redis: bool = True) -> None:
+        """`is_redis`: it knows a limit of memory, and what it may keep from its replicas."""
         super().__init__()
-        self.can_be_full = can_be_full
+        self.is_redis = is_redis
         client.flushall()
         self.queue = ScriptedQueue(client)
         self.queue.limits = LIMITS

@@ -103,6 +103,6 @@ class OperatorsOfQueue(ClientsOfQueue):
     )
     def pass_time(self, seconds: float, is_full: bool) -> None:
         """Meanwhile Redis may run out of memory, or have some again."""
-        self.queue.is_full = is_full and self.can_be_full
+        self.queue.is_full = is_full and self.is_redis
         self.queue.now_s += seconds
         self.beat_of_another()

@@ -83,7 +83,7 @@ def test_each_of_two_workers_gets_its_share(house: RedisHouse) -> None:
 
 
 def test_an_idle_worker_is_woken_by_the_first_request(house: RedisHouse) -> None:
-    with closing(RedisHouse(house.connect, WorkerMailbox)) as waking:  # its claims block
+    with closing(RedisHouse(house.address.url, WorkerMailbox)) as waking:  # its claims block
         api, worker = waking.api(), waking.worker()
         assert worker.exchange((), AMPLE, wait_s=0.01).deliveries == ()
         threading.Timer(0.1, api.submit, [a_request("a")]).start()
