@@ -98,7 +98,7 @@ class RequestHandler:
         exchange.route, view, values = find(environ["PATH_INFO"], environ["REQUEST_METHOD"])
         if exchange.route not in OPEN_ROUTES:
             exchange.account = self._services.admit(request_input.bearer_of(environ))
-        if exchange.route == _ROUTE:
+        if exchange.route == _ROUTE and environ["REQUEST_METHOD"] == "POST":
             self._corrections.shed_load(exchange, environ)
         return view(exchange, request, **values)
 

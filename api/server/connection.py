@@ -98,7 +98,9 @@ class Connection(asyncio.Protocol):
         except httptools.HttpParserError as error:
             is_method = isinstance(error, httptools.HttpParserInvalidMethodError)
             method = _METHOD.match(data) if is_method else None  # else no line of HTTP
-            fault = MethodNotAllowed(method[0].decode(), METHODS) if method else unreadable()
+            # A method that is known stands at the start of an earlier request: a later one cannot be read.
+            is_unknown = method is not None and method[0].decode() not in METHODS.split(", ")
+            fault = MethodNotAllowed(method[0].decode(), METHODS) if method and is_unknown else unreadable()
             self._stop_parsing(request_input.incomplete(), fault)
 
     def on_message_begin(self) -> None:

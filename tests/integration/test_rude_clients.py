@@ -280,3 +280,11 @@ def test_a_method_that_nobody_knows_is_told_which_there_are(api: ApiProcess, lin
     slug = str(problem.get("type", "")).rpartition(":")[2]
     assert (status, slug, headers.get("allow")) == expected
     assert headers.get("content-type", "").endswith("json") == bool(problem)
+
+
+def test_a_request_that_cannot_be_read_behind_another_is_not_taken_for_its_method(api: ApiProcess) -> None:
+    with api.connect() as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n}} /healthz HTTP/1.1\r\n\r\n")
+        received = read_all(client)
+
+    assert b"HTTP/1.1 400" in received and b"HTTP/1.1 405" not in received

@@ -80,12 +80,12 @@ def test_the_longer_a_queue_was_not_known_to_be_full_the_more_ask_it(known: Know
 
 def test_the_more_work_a_queue_holds_the_later_it_is_asked_again(known: KnownRefusals, clock: Clock) -> None:
     asking = []
-    for backlog_s in (0.08, 0.4, 4000.0):  # an eighth: 10 ms, 50 ms; and 100 ms at most
+    for backlog_s in (0.0, 0.08, 0.4, 4000.0):  # an eighth: 10 ms, 50 ms; and 100 ms at most, or else a millisecond
         known.note_full(FULL, backlog_s)
         clock.now_s += 0.11 + 1e-6
         asking.append(num_asking(known))
 
-    assert asking == [121, 4, 1]
+    assert asking == [1000, 121, 4, 1]
 
 
 def test_a_queue_that_is_full_again_lets_nobody_ask_at_once(known: KnownRefusals, clock: Clock) -> None:

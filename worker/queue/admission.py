@@ -55,7 +55,7 @@ class KnownRefusals:
     def note_full(self, words: Words, backlog_s: float) -> QueueFull | RateLimited:
         """Note that the queue has no room for anything, and holds so many seconds of work. Return the refusal."""
         now = self._clock()
-        self._ask_after_s = min(_LONGEST_ASK_AFTER_S, _ASK_AFTER * backlog_s)
+        self._ask_after_s = min(_LONGEST_ASK_AFTER_S, _ASK_AFTER * max(0.01, backlog_s))
         self._full, self._full_s = (now + FULL_HOLDS_S, words), now
         self._num_ended = self._num_asked = 0
         return words()

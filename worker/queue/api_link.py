@@ -125,8 +125,14 @@ class Link:
         if self._connection.is_open:
             self._send_next()
         else:
-            self._is_opening = True
-            self._connection.in_thread(self._connection.open).add_done_callback(self._note_open)
+            try:
+                opening = self._connection.in_thread(self._connection.open)
+            except RuntimeError as error:  # no thread can be started
+                calls, self._calls = list(self._calls), deque()
+                self._try_again(calls, error)
+            else:
+                self._is_opening = True
+                opening.add_done_callback(self._note_open)
 
     def _note_open(self, opening: asyncio.Future[None]) -> None:
         self._is_opening = False
@@ -208,13 +214,16 @@ class Link:
         except MailboxDown as error:
             self._break_off(error)
             return
-        for each in received:
+        self._replies += [each for each in received if not isinstance(each, PushNotification)]
+        if len(self._replies) > len(self._groups or ()):
+            self._break_off(MailboxDown("Redis sent a reply that nobody has asked for"))
+        elif self._replies and len(self._replies) == len(self._groups or ()):
+            self._settle_packet()
+        for each in received:  # a place that an answer leaves is free after a refusal of the same moment
             if isinstance(each, PushNotification):
                 self._hear(each[2])
-            else:
-                self._replies.append(each)
-        if self._groups is None or len(self._replies) < len(self._groups):
-            return
+
+    def _settle_packet(self) -> None:
         run_id, replies = self._connection.run_id, self._replies
         groups = self._finish_packet()
         if self._calls:

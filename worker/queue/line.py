@@ -67,8 +67,9 @@ class Line:
         self._reader = hiredis.Reader(protocolError=ConnectionError, replyError=ResponseError, notEnoughData=_NOTHING)
         try:
             self.sock = self._opened()
-        except OSError as error:
-            raise ConnectionError(f"{self._hosts or self._path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:  # the latter for what is no name of a host
+            why = getattr(error, "strerror", None) or error
+            raise ConnectionError(f"{self._hosts or self._path}: {why}") from error
         self._poll = select.poll()
         self._poll.register(self.sock, select.POLLIN)
         for command in (self._login, ("SELECT", self._database) if self._database.strip("0") else None):
@@ -96,6 +97,7 @@ class Line:
     def primary(self) -> tuple[str, int]:
         """Where the sentinels say that it is. Raises ConnectionError."""
         about = {name.removeprefix("sentinel_"): quote(value) for name, value in self._options.items() if "_" in name}
+        found: list[dict[bytes, bytes]] = []
         for host in self._hosts.split(","):  # with a login of their own, and our TLS
             sentinel = Line(f"{self._scheme}://{host}/?{urlencode(about)}", _ASK_TIMEOUT_S, SENTINEL_PORT)
             with suppress(OSError, ResponseError):
@@ -106,7 +108,10 @@ class Line:
                     sentinel.disconnect()
                 facts = {} if isinstance(words, ResponseError) else dict(zip(words[::2], words[1::2], strict=True))
                 if facts and b"_down" not in facts[b"flags"]:
-                    return facts[b"ip"].decode(), int(facts[b"port"])
+                    found.append(facts)
+        if found:  # one that was cut off may name the primary of before
+            newest = max(found, key=lambda facts: int(facts.get(b"config-epoch", 0)))
+            return newest[b"ip"].decode(), int(newest[b"port"])
         reasons = "they elect one, or do not know that name, or cannot be reached"
         raise ConnectionError(f"no sentinel names a primary of {self._service!r}: {reasons}")
 
@@ -125,10 +130,26 @@ class Line:
 
     def read_ready(self) -> list[Any]:
         """The replies that are whole; an event loop calls it where something has come."""
-        self._feed()
-        while self._num_pending():
+        if self._scheme == "rediss":
+            self._feed_of_tls()
+        else:
             self._feed()
         return list(iter(self._reader.gets, _NOTHING))
+
+    def _feed_of_tls(self) -> None:
+        """Of a record only a part may have come: an event loop must not wait for the rest."""
+        import ssl
+
+        sock = self._open_socket()
+        sock.settimeout(0.0)
+        try:
+            self._feed()
+            while self._num_pending():
+                self._feed()
+        except ssl.SSLWantReadError:
+            pass
+        finally:
+            sock.settimeout(self._timeout_s)
 
     def _feed(self) -> None:
         data = self._open_socket().recv(_READ_BYTES)
@@ -165,7 +186,7 @@ class Line:
 def _closed_on_failure(sock: socket.socket) -> Iterator[None]:
     try:
         yield
-    except OSError:
+    except (OSError, ValueError):
         sock.close()
         raise
 
@@ -174,7 +195,10 @@ def _tls_of(options: Mapping[str, str]) -> ssl.SSLContext:
     """As redis-py reads the options. Raises OSError for a file that cannot be read."""
     import ssl  # seldom needed
 
-    context = ssl.create_default_context(cafile=options.get("ssl_ca_certs"), capath=options.get("ssl_ca_path"))
+    context = ssl.create_default_context()
+    authorities, folder = options.get("ssl_ca_certs"), options.get("ssl_ca_path")
+    if authorities or folder:
+        context.load_verify_locations(authorities, folder)
     asked = options.get("ssl_cert_reqs", "required")
     context.check_hostname = asked != "none" and options.get("ssl_check_hostname", "yes").lower() not in _FALSE
     context.verify_mode = ssl.VerifyMode[f"CERT_{asked.upper()}"]

@@ -1,6 +1,6 @@
 """Asks what /readyz goes by, and reports what an API process has counted.
 
-It has a connection of its own, used from one thread: the other questions of the process go through its one sender, in
+It has a connection of its own, used from one thread: the others of the process go through its one connection, in
 turn with all requests, and under an overload that is too late.
 """
 
@@ -54,7 +54,9 @@ class StatusClient:
     def _note_reported(self, reply: object) -> str:
         """Return what to mend where Redis takes no report; '' otherwise."""
         self._reporter.note_reply(reply)
-        if isinstance(reply, ResponseError) and reply.is_a("OOM"):
+        if isinstance(reply, ResponseError) and "OOM " in str(
+            reply
+        ):  # Redis 6.2 says it within an error of the script's
             return REDIS_FULL
         return refusal_of(reply) if isinstance(reply, Exception) else ""
 
