@@ -67,10 +67,8 @@ class Link:
         self._is_due = self._is_opening = False  # a look at what waits is due, or the connection on its way
         self._timer: asyncio.TimerHandle | None = None
         self._stop_at_s: float | None = None
-        self._lost: tuple[float, BaseException | None] | None = (
-            time.monotonic(),
-            None,
-        )  # when the connection was, and how
+        # When the connection was, and how.
+        self._lost: tuple[float, BaseException | None] | None = time.monotonic(), None
         self._loop.call_later(POLL_S, self._poll)
         self._wake_up()
 

@@ -24,7 +24,7 @@ _PORT = 6379
 _READ_BYTES = 65_536
 _NOTHING = object()
 # A sentinel that does not answer costs this much before the next is asked. Three fit into the patience of a request.
-_ASK_TIMEOUT_S = 0.5
+ASK_TIMEOUT_S = 0.5
 _FALSE = ("0", "f", "false", "n", "no")  # as redis-py
 # A path that died without a word is noticed within 25 s, not after the two hours of the kernel's default.
 KEEPALIVE = {
@@ -99,7 +99,7 @@ class Line:
         about = {name.removeprefix("sentinel_"): quote(value) for name, value in self._options.items() if "_" in name}
         found: list[dict[bytes, bytes]] = []
         for host in self._hosts.split(","):  # with a login of their own, and our TLS
-            sentinel = Line(f"{self._scheme}://{host}/?{urlencode(about)}", _ASK_TIMEOUT_S, SENTINEL_PORT)
+            sentinel = Line(f"{self._scheme}://{host}/?{urlencode(about)}", ASK_TIMEOUT_S, SENTINEL_PORT)
             with suppress(OSError, ResponseError):
                 try:
                     sentinel.connect()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import unquote, urlencode
 
 import redis
-from redis import Connection, ConnectionPool, Redis, SSLConnection, exceptions
+from redis import Redis, exceptions
 from redis.backoff import NoBackoff
+from redis.connection import parse_url
 from redis.retry import Retry
+from redis.sentinel import Sentinel
 
-from scheduler.urls import SENTINEL_OPTIONS, is_sentinel_url, split_url
-from worker.queue.line import KEEPALIVE, Line, ResponseError
+from scheduler.urls import SENTINEL_OPTIONS, host_and_port, is_sentinel_url, split_url
+from worker.queue.line import ASK_TIMEOUT_S, KEEPALIVE, ResponseError
 
 OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
 # redis-py keeps the first word of a refusal as a class.
@@ -50,20 +53,24 @@ def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
 
 
 def _of_sentinels(url: str, options: dict[str, Any]) -> Redis:
-    """Each connection asks them where the primary is."""
+    """Each connection asks them where the primary is. To them goes a login of their own, and our TLS."""
     scheme, authority, path, pairs = split_url(url)
-    line = Line(url, options["socket_timeout"])
-    kind: type[Connection] = SSLConnection if scheme.startswith("rediss") else Connection
+    login, at, hosts = authority.rpartition("@")
+    service, _, database = path.strip("/").partition("/")
+    plain = f"{scheme.removesuffix('+sentinel')}://{login}{at}primary/{database}"
+    known = parse_url(f"{plain}?{urlencode([pair for pair in pairs if pair[0] not in SENTINEL_OPTIONS])}")
+    tls = {name: value for name, value in known.items() if name.startswith("ssl_")} | {"ssl": scheme[:6] == "rediss"}
+    own = {name.removeprefix("sentinel_"): value for name, value in pairs if name in SENTINEL_OPTIONS}
+    patience = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_TIMEOUT_S)
+    sentinels = Sentinel(
+        [host_and_port(host) for host in hosts.split(",")], sentinel_kwargs=options | tls | own | patience
+    )
+    primary: Redis = sentinels.master_for(unquote(service), **options, **tls, **_login_of(known))
+    return primary
 
-    class ToThePrimary(kind):  # type: ignore[misc, valid-type]
-        def _connect(self) -> object:
-            self.host, self.port = line.primary()
-            return super()._connect()
 
-    login, at, _ = authority.rpartition("@")
-    query = urlencode([pair for pair in pairs if pair[0] not in SENTINEL_OPTIONS])
-    plain = f"{scheme.removesuffix('+sentinel')}://{login}{at}primary/{''.join(path.split('/')[2:])}?{query}"
-    return Redis.from_pool(ConnectionPool.from_url(plain, connection_class=ToThePrimary, **options))
+def _login_of(known: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: known[name] for name in ("username", "password", "db") if name in known}
 
 
 def in_our_words(error: Exception) -> Exception:

@@ -1,7 +1,7 @@
 """Asks what /readyz goes by, and reports what an API process has counted.
 
-It has a connection of its own, used from one thread: the others of the process go through its one connection, in
-turn with all requests, and under an overload that is too late.
+It has a connection of its own, used from one thread: on the one that requests use (api_link.py) the answer would come
+too late in an overload.
 """
 
 from __future__ import annotations
@@ -54,9 +54,8 @@ class StatusClient:
     def _note_reported(self, reply: object) -> str:
         """Return what to mend where Redis takes no report; '' otherwise."""
         self._reporter.note_reply(reply)
-        if isinstance(reply, ResponseError) and "OOM " in str(
-            reply
-        ):  # Redis 6.2 says it within an error of the script's
+        # Redis 6.2 says it within an error of the script's.
+        if isinstance(reply, ResponseError) and "OOM " in str(reply):
             return REDIS_FULL
         return refusal_of(reply) if isinstance(reply, Exception) else ""
 
