@@ -30,9 +30,8 @@ class Waterfall:
         for completion in completions if is_own else ():
             self._num_sentences += 1
             times, at_s = completion.timings, sent_s
-            tokens = len(completion.output_ids)
             for name, seconds in (("queue", times.queue_s), ("prefill", times.prefill_s), ("decode", times.decode_s)):
-                more = {"output_tokens": tokens} if name == "decode" else {}
+                more = {"output_tokens": len(completion.output_ids)} if name == "decode" else {}
                 self._add(name, at_s, at_s + seconds, sentence=self._num_sentences, **more)
                 at_s += seconds
             self._add("publish", at_s, max(at_s, now_s), sentence=self._num_sentences)
@@ -43,7 +42,8 @@ class Waterfall:
         return {"total_ms": _ms(now_s - self._received_s), "stages": self._stages}
 
     def _add(self, name: str, start_s: float, end_s: float, **more: int) -> None:
-        times = {"start_ms": _ms(start_s - self._received_s), "duration_ms": _ms(end_s - start_s)}
+        start_ms, end_ms = _ms(start_s - self._received_s), _ms(end_s - self._received_s)  # so no stage ends after all
+        times = {"start_ms": start_ms, "duration_ms": round(end_ms - start_ms, 3)}
         self._stages.append({"name": name, **times, **more})
 
 

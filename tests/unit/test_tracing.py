@@ -61,6 +61,16 @@ def test_the_stages_of_an_answer_that_is_found_or_was_there_early(
     assert stages(waterfall.document(now_s + 0.001)) == found
 
 
+def test_rounding_lets_no_stage_end_after_the_whole() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    waterfall.note_answers([], sent_s=1.6e-6, now_s=1.6e-6)
+
+    document = waterfall.document(3.2e-6)
+
+    assert document["total_ms"] == 0.003
+    assert stages(document) == [("received", 0.0, 0.002), ("conclude", 0.002, 0.001)]
+
+
 def test_a_batch_whose_texts_are_waited_for_one_by_one_was_received_once() -> None:
     waterfall = Waterfall(received_s=0.0)
     for number, now_s in ((1, 0.05), (2, 0.06)):
