@@ -12,7 +12,7 @@ from worker.queue.protocol import MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=10, max_tokens=1000)
 FULL = partial(queue_full, 10, 500, 100.0, LIMITS)
-BACKLOG_S = 0.16
+BACKLOG_S = 0.32
 
 
 class Clock:
@@ -75,12 +75,12 @@ def test_the_longer_a_queue_was_not_known_to_be_full_the_more_ask_it(known: Know
         clock.now_s += seconds + 1e-6
         asking.append(num_asking(known))
 
-    assert asking == [1, 3, 21, 600]  # in all the square of the eighths of its backlog
+    assert asking == [1, 3, 21, 600]  # in all the square of the sixteenths of its backlog
 
 
 def test_the_more_work_a_queue_holds_the_later_it_is_asked_again(known: KnownRefusals, clock: Clock) -> None:
     asking = []
-    for backlog_s in (0.0, 0.08, 0.4, 4000.0):  # an eighth: 10 ms, 50 ms; and 100 ms at most, or else a millisecond
+    for backlog_s in (0.0, 0.16, 0.8, 4000.0):  # a sixteenth: 10 ms, 50 ms; and 100 ms at most, or else a millisecond
         known.note_full(FULL, backlog_s)
         clock.now_s += 0.11 + 1e-6
         asking.append(num_asking(known))

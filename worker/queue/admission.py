@@ -22,7 +22,7 @@ from worker.queue.protocol import MailboxLimits
 _LONGEST_RETRY_S = 60.0
 _UNKNOWN_RETRY_S = 2.0  # nothing was finished yet: one worker start's worth
 FULL_HOLDS_S = 1.0
-_ASK_AFTER = 1 / 8  # of the backlog's time one asks whether others have left room; after twice the time four
+_ASK_AFTER = 1 / 16  # of the backlog's time one asks whether others have left room; after twice the time four
 _LONGEST_ASK_AFTER_S = 0.1
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 LONGEST_LIMIT_S = 1.0  # a limit that the operator has raised counts by then
