@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import signal
 import traceback
-from collections.abc import Callable, Generator, Iterable
-from contextlib import closing
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import date
-from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +14,7 @@ from typing import Any
 import click
 
 from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
-from ops.bench.experiment import Plan, Row, read_rows, write_rows
+from ops.bench.experiment import Plan, read_rows, write_rows
 from ops.options import option
 from ops.provenance import provenance
 
@@ -38,7 +35,7 @@ _QUICK = 0.1
 @option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True)
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
-@option("--sentences", type=click.Path(exists=True, dir_okay=False))
+@option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
 def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: Any) -> None:
@@ -54,7 +51,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     engine         throughput of the engine alone, without HTTP and queue; needs no server
 
     \b
-    --concurrency and --total are for static-sweep and modes, --sentences is for peers and engine.
+    --concurrency and --total are for static-sweep and modes. occupancy always has the sentences that ship.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else
@@ -72,11 +69,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
         plan = replace(plan, num_runs=1, scale=_QUICK)
     failed = []
     for name in chosen:
-        measure = EXPERIMENTS[name].measure
-        if name == "modes" and (best := _best_static(out)) is not None:
-            measure = partial(modes.measure, static=best)
         try:
-            _run(name, measure, plan, out)
+            _run(name, plan, out)
         except Exception:  # one experiment must not end those after it
             if len(chosen) == 1:
                 raise
@@ -86,25 +80,16 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
         raise click.ClickException(f"{', '.join(failed)} failed; the reason is above")
 
 
-def _best_static(out: Path) -> tuple[int, float] | None:
-    """Return the best setting of the newest sweep in this folder; None if there is none."""
-    sweeps = sorted(out.glob(f"*-static-sweep/{static_sweep.CSV}"))
-    return static_sweep.best_setting(read_rows(sweeps[-1])) if sweeps else None
-
-
-def _run(name: str, measure: Callable[[Plan], Iterable[Row]], plan: Plan, out: Path) -> None:
+def _run(name: str, plan: Plan, out: Path) -> None:
+    if sweeps := sorted(out.glob(f"*-static-sweep/{static_sweep.CSV}")):
+        plan = replace(plan, static=static_sweep.best_setting(read_rows(sweeps[-1])))
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
-    about = {"experiment": name, "seed": plan.seed, **{key: getattr(plan, key) for key in EXPERIMENTS[name].PLANNED}}
-    document = provenance() | about  # before the measurement: the commit may be another one by its end
-    (folder / "manifest.json").write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    with closing(_each(measure(plan))) as rows:  # closed, it ends its servers
-        write_rows(folder / EXPERIMENTS[name].CSV, rows)
+    # Before the measurement: the commit may be another one by its end.
+    document = {"experiment": name, **provenance(), **asdict(plan)}
+    (folder / "manifest.json").write_text(json.dumps(document, indent=2, default=str) + "\n", encoding="utf-8")
+    write_rows(folder / EXPERIMENTS[name].CSV, EXPERIMENTS[name].measure(plan))
     _draw(name, folder)
-
-
-def _each(rows: Iterable[Row]) -> Generator[Row]:
-    yield from rows
 
 
 def _draw(name: str, folder: Path) -> None:

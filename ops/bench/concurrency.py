@@ -6,26 +6,23 @@ fuller batch costs an iteration little more, so p50 stays nearly flat until the 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, medians_table, rounds
+from ops.bench.experiment import Case, Load, Plan, Row, measured, medians, medians_table
 from ops.load.arrivals import Limits
 
 CSV = "concurrency.csv"
-PLANNED = ("num_runs", "scale")  # what of the plan it goes by
-MODES = ("threaded", "continuous")
+MODES = {"threaded": "threaded: each request by itself", "continuous": "continuous batching"}
 CLIENTS = (1, 2, 4, 8, 16, 32, 64, 128)
 _SECONDS = 4.0
 
 
-def measure(plan: Plan) -> list[Row]:
+def measure(plan: Plan) -> Iterator[Row]:
     """Each number of clients for some seconds."""
-    cases = [Case(mode, ("--mode", mode), {"mode": mode}) for mode in MODES]
+    cases = [Case(mode, {"mode": mode}, ("--mode", mode)) for mode in MODES]
     loads = [Load("series", Limits(duration_s=_SECONDS * plan.scale), clients) for clients in CLIENTS]
-    rows: list[Row] = []
-    for run, case in rounds(cases, plan.num_runs, "concurrency"):
-        rows += measure_case(case, loads, run, plan.seed)
-    return rows
+    return measured(cases, loads, plan, "concurrency")
 
 
 def summary(rows: list[Row]) -> list[str]:
@@ -42,13 +39,12 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
     path = folder / "p50_vs_concurrency.png"
     with figure(path, "Median latency against the number of clients") as axes:
-        for mode, label in (("threaded", "threaded: each request by itself"), ("continuous", "continuous batching")):
+        for mode, label in MODES.items():
             of_mode = [row for row in _series(rows) if row["mode"] == mode]
-            points = medians(of_mode, "clients", ("p50_ms", "throughput_per_s"))
-            latencies = [point["p50_ms"] for point in points.values()]
-            axes.plot(list(points), latencies, MARKERS[mode] + "-", color=COLOURS[mode], label=label)
-            last = list(points)[-1]
-            axes.annotate(f"{points[last]['throughput_per_s']:,.0f} corrections/s", (last, points[last]["p50_ms"]),
+            points = medians(of_mode, ["clients"], ("p50_ms", "throughput_per_s"))
+            clients, latencies = points["clients"], points["p50_ms"]
+            axes.plot(clients, latencies, MARKERS[mode] + "-", color=COLOURS[mode], label=label)
+            axes.annotate(f"{points['throughput_per_s'][-1]:,.0f} corrections/s", (clients[-1], latencies[-1]),
                           (-6, 6), textcoords="offset points", ha="right", fontsize=8)  # fmt: skip
         axes.set(xlabel="clients at once", ylabel="p50 latency, ms")
         axes.set_ylim(bottom=0)

@@ -7,28 +7,28 @@ does besides disturbs single iterations.
 from __future__ import annotations
 
 import time
+from itertools import chain
 from pathlib import Path
 
 from tqdm import tqdm
 
 from ops.bench.experiment import Plan, Row, medians_table
 from ops.load import prompts
-from ops.plan.mix import sized_sentences
+from ops.plan.mix import requests_of
 from scheduler.messages import Completion, CorrectionRequest, Delivery
 from scheduler.settings import Settings
 from worker.engine import Engine, new_engine
 from worker.model.weights import load_weights
 
 CSV = "engine.csv"
-PLANNED = ("num_runs", "scale", "sentences")  # what of the plan it goes by
 SLOTS = (1, 8, 32, 64)
 _NUM_REQUESTS = 1000
 
 
 def measure(plan: Plan) -> list[Row]:
     number = max(1, round(_NUM_REQUESTS * plan.scale))
-    sentences = prompts.load(Path(plan.sentences) if plan.sentences else None, plan.seed)[:number]
-    requests = [request for request, _ in sized_sentences(sentences)]
+    sentences = prompts.load(plan.sentences, plan.seed)[:number]
+    requests = list(chain.from_iterable(requests_of(sentences)))
     weights = load_weights()
     # The same one in every round: a new one measures the bound on its iterations again, and they would be others.
     engines = {slots: new_engine(weights, Settings(max_slots=slots), time.monotonic) for slots in SLOTS}

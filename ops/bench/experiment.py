@@ -1,9 +1,10 @@
-"""What the experiments over HTTP have in common: cases, rounds, one row a load, medians."""
+"""What the experiments over HTTP have in common: cases in rounds, one row a load, medians."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from ops.bench.system import serving
+from ops.bench.system import System, cpu_us, serving, started
 from ops.load import prompts
-from ops.load.arrivals import Arrivals, ClosedLoop, Limits, arrivals_of
+from ops.load.arrivals import Arrivals, Limits, arrivals_of
 from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements
@@ -33,17 +34,21 @@ _HEADINGS = {
     "mean_prefill_batch": ">sequences a batch", "cpu_us": ">CPU us a request",
 }  # fmt: skip
 _DECIMALS = dict.fromkeys(("clients", "slots", "throughput_per_s", "cpu_us", "not_ok"), 0) | {"times_unbatched": 2}
-_WARM_UP_REQUESTS = 100
-_WARM_UP_CLIENTS = 8
+_WARM_UP = Limits(total=100)
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One way to serve: how it is called in the figures, and the options of `miniserve up` that make it."""
+    """One way to serve."""
 
     label: str
-    options: tuple[str, ...]
     columns: Row  # what the rows say of it
+    options: tuple[str, ...] = ()  # of `miniserve up`
+    command: tuple[str, ...] = ()  # of another server in its place, which takes the port as its last argument
+    path: str = "/correct"
+
+    def serving(self) -> AbstractContextManager[System]:
+        return started(self.command, self.path) if self.command else serving(self.options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Load:
     rate_per_s: float | None = None
 
     def arrivals(self, seed: int) -> Arrivals:
-        return arrivals_of(self.concurrency or _WARM_UP_CLIENTS, self.rate_per_s, seed)
+        return arrivals_of(self.concurrency or 0, self.rate_per_s, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +73,42 @@ class Plan:
     concurrency: int = 50
     total: int = 500
     scale: float = 1.0  # of durations; for a quick look
-    sentences: str | None = None  # a file of them
+    sentences: Path | None = None  # a file of them
+    static: tuple[int, float] = (16, 20.0)  # max_batch and max_wait_ms of static batching at its best
 
 
-def measure_case(case: Case, loads: Sequence[Load], run: int, seed: int) -> Iterator[Row]:
+def measured(cases: Sequence[Case], loads: Sequence[Load], plan: Plan, what: str) -> Iterator[Row]:
+    """Every case once, then all of them again, so that a slow quarter of an hour hits all alike. With a bar."""
+    with tqdm(total=plan.num_runs * len(cases), desc=what, unit="server") as bar:
+        for run in range(1, plan.num_runs + 1):
+            for case in cases:
+                bar.set_postfix_str(f"run {run}: {case.label}")
+                yield from measure_case(case, loads, run, plan)
+                bar.update()
+
+
+def measure_case(case: Case, loads: Sequence[Load], run: int, plan: Plan) -> list[Row]:
     """A fresh server, a warm-up, then each load; a row each once the server has stopped and logged its totals."""
-    sentences = prompts.load(None, seed + run)
-    rows = []
-    with serving(case.options) as system:
-        client = Client(system.url)
-        warm_up = ClosedLoop(loads[0].concurrency or _WARM_UP_CLIENTS)
-        Generator(client, sentences, warm_up, Limits(total=_WARM_UP_REQUESTS)).run()
+    seed = plan.seed + run
+    sentences = prompts.load(plan.sentences, seed)
+    rows: list[Row] = []
+
+    with case.serving() as system:
+
+        def put(arrivals: Arrivals, limits: Limits) -> Measurements:
+            generator = Generator(Client(system.url), sentences, arrivals, limits)
+            generator.path = case.path
+            return generator.run()
+
+        put(loads[0].arrivals(seed), _WARM_UP)
         for load in loads:
-            measured = Generator(client, sentences, load.arrivals(seed + run), load.limits).run()
+            before_us = cpu_us(system.pid).total()
+            columns = as_columns(found := put(load.arrivals(seed), load.limits))
+            spent_us = (cpu_us(system.pid).total() - before_us) / max(1, found.statuses[200])
             about = {"run": run, "load": load.label, "clients": load.concurrency or ""}
-            rows.append(about | case.columns | as_columns(measured))
+            rows.append(about | case.columns | {"cpu_us": spent_us} | columns)
     counters = system.counters if len(loads) == 1 else {}  # of several loads nobody could say whose they are
-    for row in rows:
-        row |= {name: counters.get(name, np.nan) for name in COUNTERS}
-        yield row
+    return [row | {name: counters.get(name, np.nan) for name in COUNTERS} for row in rows]
 
 
 def as_columns(measured: Measurements) -> Row:
@@ -98,16 +120,6 @@ def as_columns(measured: Measurements) -> Row:
         "not_ok": measured.num_over - measured.statuses[200],
         **dict(zip(QUANTILES, quantiles.tolist(), strict=True)),
     }
-
-
-def rounds(cases: Sequence[Any], num_runs: int, what: str) -> Iterator[tuple[int, Any]]:
-    """Every case once, then all of them again, so that a slow quarter of an hour hits all alike. With a bar."""
-    with tqdm(total=num_runs * len(cases), desc=what, unit="server") as bar:
-        for run in range(1, num_runs + 1):
-            for case in cases:
-                bar.set_postfix_str(f"run {run}: {case.label}")
-                yield run, case
-                bar.update()
 
 
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
@@ -135,21 +147,24 @@ def _value(text: str) -> float | str:
         return text
 
 
-def medians(rows: Iterable[Row], by: str, columns: Sequence[str]) -> dict[Any, dict[str, float]]:
-    """Of the runs, for every value of `by`, in order of appearance. NaN where a run has no value: it had no answers."""
-    groups: dict[Any, list[Row]] = {}
+def medians(rows: Iterable[Row], by: Sequence[str], columns: Sequence[str]) -> dict[str, list[Any]]:
+    """A list for each column: what rows have in common that agree in `by`, in order of appearance, and their medians.
+
+    NaN where a run has no value: it had no answers.
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(row[by], []).append(row)
-    return {
-        key: {name: float(np.median([row[name] for row in group])) for name in columns} for key, group in groups.items()
+        groups.setdefault(tuple(row[name] for name in by), []).append(row)
+    keys = {name: [key[place] for key in groups] for place, name in enumerate(by)}
+    return keys | {
+        name: [float(np.median([row[name] for row in some])) for some in groups.values()] for name in columns
     }
 
 
 def medians_table(rows: Iterable[Row], by: Sequence[str], columns: Sequence[str]) -> str:
-    """The medians of all rows that agree in `by`."""
-    points = medians([row | {"key": tuple(row[name] for name in by)} for row in rows], "key", columns)
-    cells = [map(_cell, (*by, *columns), (*key, *point.values())) for key, point in points.items()]
-    return table([_HEADINGS.get(name, f">{name}") for name in (*by, *columns)], [list(row) for row in cells])
+    found = medians(rows, by, columns)
+    headings = [_HEADINGS.get(name, f">{name}") for name in found]
+    return table(headings, zip(*([_cell(name, value) for value in found[name]] for name in found), strict=True))
 
 
 def _cell(column: str, value: float | str) -> str | None:

@@ -6,6 +6,7 @@ that serve run on the virtual clock of `miniserve plan`, so the result is the sa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -14,8 +15,8 @@ from ops.bench.experiment import Plan, Row
 from ops.load import prompts
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import ForwardCost, StageCost
-from ops.plan.mix import SizedRequest, sized_sentences
-from ops.plan.worker import Job, SimulatedWorker, WorkerModel
+from ops.plan.mix import SentenceSize, mix_of
+from ops.plan.worker import SimulatedWorker, WorkerModel, job_of
 from ops.tables import table
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.messages import MAX_OUTPUT_TOKENS
@@ -23,7 +24,6 @@ from scheduler.settings import Settings
 from scheduler.static import StaticBatching
 
 CSV = "occupancy.csv"
-PLANNED = ()  # what of the plan it goes by
 SLOTS = 16
 _NUM_REQUESTS = 600
 _DRAWN_ITERATIONS = 80
@@ -44,18 +44,15 @@ def policies(limits: BatchLimits) -> dict[str, ContinuousBatching]:
 
 def measure(plan: Plan) -> list[Row]:
     """A row for every place in every iteration while requests still wait."""
-    requests = sized_sentences(prompts.load(None, plan.seed)[:_NUM_REQUESTS])
-    settings = Settings()
+    sizes, settings = mix_of(prompts.load(None, plan.seed)[:_NUM_REQUESTS]).sentences, Settings()
     limits = BatchLimits(settings.kv_budget_tokens, SLOTS, settings.max_iteration_tokens)
-    rows = []
-    for name, policy in policies(limits).items():
-        rows += [{"policy": name, **row} for row in occupancy(policy, requests)]
-    return rows
+    return [
+        {"policy": name, **row} for name, policy in policies(limits).items() for row in occupancy(policy, sizes)
+    ]  # fmt: skip
 
 
-def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> list[Row]:
+def occupancy(policy: ContinuousBatching, sizes: Sequence[SentenceSize]) -> list[Row]:
     """What each place does in each iteration while requests wait: token, waste, idle."""
-    lengths = {request.request_id: length for request, length in requests}
     rows: list[Row] = []
     iterations = count()
 
@@ -64,7 +61,7 @@ def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> l
             return
         iteration, doing = next(iterations), {}
         for sequence in plan:
-            is_wanted = len(sequence.output_ids) < lengths[sequence.request_id]
+            is_wanted = len(sequence.output_ids) < sizes[int(sequence.request_id)].output
             doing[sequence.slot] = ("token" if is_wanted else "waste", int(sequence.request_id))
         for slot in range(policy.limits.max_slots):
             state, request_number = doing.get(slot, ("idle", ""))
@@ -73,7 +70,7 @@ def occupancy(policy: ContinuousBatching, requests: Sequence[SizedRequest]) -> l
     clock, second = VirtualClock(), ForwardCost(1.0, 0.0, 0.0, 0.0, 0.0)
     model = WorkerModel(second, StageCost(0.0, 0.0, 0.0), 0.0, note=note)
     worker = SimulatedWorker(clock, policy, model, claim=lambda _: None, finish=lambda _: None)
-    worker.deliver([Job(request, length, 0.0, None) for request, length in requests])
+    worker.deliver([job_of(str(number), size, 0.0, None) for number, size in enumerate(sizes)])
     while clock.step():
         pass
     return rows
@@ -83,19 +80,19 @@ def shares(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
     """Policy -> state -> share of the slot-steps."""
     found = {}
     for policy in dict.fromkeys(row["policy"] for row in rows):
-        states = [row["state"] for row in rows if row["policy"] == policy and row["slot"] != ""]
-        found[policy] = {state: states.count(state) / len(states) for state in ("token", "waste", "idle")}
+        states = Counter(row["state"] for row in rows if row["policy"] == policy)
+        found[policy] = {state: states[state] / states.total() for state in ("token", "waste", "idle")}
     return found
 
 
 def num_iterations(rows: Sequence[Row], policy: str) -> int:
     """Until no request waited any more."""
-    return 1 + max(row["iteration"] for row in rows if row["policy"] == policy and row["slot"] != "")
+    return 1 + int(max(row["iteration"] for row in rows if row["policy"] == policy))
 
 
 def summary(rows: list[Row]) -> list[str]:
     cells = [
-        (policy, round(num_iterations(rows, policy)), f"{share['idle']:.1%}", f"{share['waste']:.1%}")
+        (policy, num_iterations(rows, policy), f"{share['idle']:.1%}", f"{share['waste']:.1%}")
         for policy, share in shares(rows).items()
     ]
     return [

@@ -23,7 +23,7 @@ def draw_occupancy(
     """One row of the figure for each policy; `most`: iterations drawn."""
     figure, all_axes = plt.subplots(len(labels), 1, figsize=(11, 2.5 * len(labels)), sharex=True, layout="constrained")
     for axes, (policy, label) in zip(all_axes, labels.items(), strict=True):
-        cells = [row for row in rows if row["policy"] == policy and row["slot"] != "" and row["iteration"] < most]
+        cells = [row for row in rows if row["policy"] == policy and row["iteration"] < most]
         _draw_cells(axes, cells, most)
         share = shares[policy]
         axes.set_title(

@@ -9,7 +9,6 @@ from matplotlib.axes import Axes
 from ops.bench.experiment import Row, medians
 from ops.bench.figures import COLOURS, draw_cdf, figure, finish_cdf
 
-_COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "mean_prefill_batch", "max_batch")
 _BATCH_FOR_CDF = 8
 
 
@@ -34,24 +33,15 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def _draw_points(axes: Axes, base: list[Row], static: list[Row], column: str, label: str) -> None:
-    points = medians(static, "setting", _COLUMNS)
-    sizes = [point["max_batch"] for point in points.values()]
-    axes.plot(
-        sizes, [point[column] for point in points.values()], "s-", color=COLOURS["static"], label="static, median"
-    )
+    points = medians(static, ("setting", "max_batch"), [column])
+    sizes = points["max_batch"]
+    axes.plot(sizes, points[column], "s-", color=COLOURS["static"], label="static, median")
     axes.plot([row["max_batch"] for row in static], [row[column] for row in static], ".", color=COLOURS["static"],
               alpha=0.45, label="single runs")  # fmt: skip
-    unbatched = medians(base, "mode", _COLUMNS)["sync"]
-    axes.plot([1], [unbatched[column]], "^", markersize=10, color=COLOURS["sync"], label="unbatched (sync)")
-    for setting, point in points.items():
-        axes.annotate(
-            f"{setting} ms",
-            (point["max_batch"], point[column]),
-            (0, 12),
-            textcoords="offset points",
-            ha="center",
-            fontsize=8,
-        )
+    axes.plot([1], medians(base, (), [column])[column], "^", markersize=10, color=COLOURS["sync"],
+              label="unbatched (sync)")  # fmt: skip
+    for setting, size, value in zip(points["setting"], sizes, points[column], strict=True):
+        axes.annotate(f"{setting} ms", (size, value), (0, 12), textcoords="offset points", ha="center", fontsize=8)
     axes.set(xlabel="max_batch (each with its max_wait_ms)", ylabel=label, xscale="log")
     axes.set_xscale("log", base=2)
     axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
@@ -61,13 +51,10 @@ def _draw_points(axes: Axes, base: list[Row], static: list[Row], column: str, la
 
 
 def _draw_fullness(axes: Axes, static: list[Row]) -> None:
-    points = medians(static, "setting", _COLUMNS)
-    labels = list(points)
-    sizes = [point["max_batch"] for point in points.values()]
-    filled = [point["mean_prefill_batch"] for point in points.values()]
-    axes.bar(labels, sizes, color=COLOURS["idle"], label="empty places")
-    bars = axes.bar(labels, filled, color=COLOURS["static"], label="sequences")
-    shares = [f"{100 * mean / size:.0f} %" for mean, size in zip(filled, sizes, strict=True)]
-    axes.bar_label(bars, shares, padding=2)
+    points = medians(static, ("setting", "max_batch"), ["mean_prefill_batch"])
+    sizes, filled = points["max_batch"], points["mean_prefill_batch"]
+    axes.bar(points["setting"], sizes, color=COLOURS["idle"], label="empty places")
+    bars = axes.bar(points["setting"], filled, color=COLOURS["static"], label="sequences")
+    axes.bar_label(bars, [f"{100 * mean / size:.0f} %" for mean, size in zip(filled, sizes, strict=True)], padding=2)
     axes.set(xlabel="max_batch, max_wait_ms", ylabel="sequences of a batch, mean")
     axes.legend(loc="upper left")

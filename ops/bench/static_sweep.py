@@ -3,43 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
+from statistics import median
 
-from ops.bench.experiment import Case, Load, Plan, Row, measure_case, medians, medians_table, rounds
+from ops.bench.experiment import Case, Load, Plan, Row, measured, medians, medians_table
 from ops.load.arrivals import Limits
 
 CSV = "batch_sweep.csv"
-PLANNED = ("num_runs", "concurrency", "total")  # what of the plan it goes by
 SETTINGS = ((1, 0), (2, 10), (4, 10), (8, 20), (16, 20), (32, 50))  # (max_batch, max_wait_ms)
+# The faster of the two modes that batch nothing.
+_BASELINE = {"mode": "sync", "setting": "unbatched", "max_batch": 1, "max_wait_ms": 0}
 _COLUMNS = ("throughput_per_s", "times_unbatched", "p50_ms", "p95_ms", "mean_prefill_batch")
 
 
 def static_case(max_batch: int, max_wait_ms: float) -> Case:
-    options = ("--mode", "static", "--max-batch", str(max_batch), "--max-wait-ms", f"{max_wait_ms:g}")
     columns: Row = {"mode": "static", "setting": f"{max_batch}, {max_wait_ms:g}"}
     columns |= {"max_batch": max_batch, "max_wait_ms": max_wait_ms}
-    return Case(f"static {max_batch}, {max_wait_ms:g} ms", options, columns)
-
-
-def baseline_case() -> Case:
-    """The faster of the two modes that batch nothing."""
-    columns = {"mode": "sync", "setting": "unbatched", "max_batch": 1, "max_wait_ms": 0}
-    return Case("unbatched", ("--mode", "sync"), columns)
+    options = ("--mode", "static", "--max-batch", str(max_batch), "--max-wait-ms", f"{max_wait_ms:g}")
+    return Case(f"static {max_batch}, {max_wait_ms:g} ms", columns, options)
 
 
 def measure(plan: Plan) -> Iterator[Row]:
-    cases = [baseline_case(), *(static_case(*setting) for setting in SETTINGS)]
+    cases = [Case("unbatched", _BASELINE, ("--mode", "sync")), *(static_case(*setting) for setting in SETTINGS)]
     load = Load(f"{plan.concurrency} clients, {plan.total}", Limits(total=plan.total), plan.concurrency)
-    for run, case in rounds(cases, plan.num_runs, "static-sweep"):
-        yield from measure_case(case, [load], run, plan.seed)
+    return measured(cases, [load], plan, "static-sweep")
 
 
 def best_setting(rows: list[Row]) -> tuple[int, float]:
     """(max_batch, max_wait_ms) of the highest throughput."""
     static = [row for row in rows if row["mode"] == "static"]
-    points = medians(static, "setting", ("throughput_per_s", "max_batch", "max_wait_ms"))
-    best = max(points.values(), key=lambda point: point["throughput_per_s"])
-    return int(best["max_batch"]), best["max_wait_ms"]
+    found = medians(static, ("max_batch", "max_wait_ms"), ["throughput_per_s"])
+    max_batch, max_wait_ms, _ = max(zip(*found.values(), strict=True), key=itemgetter(2))
+    return int(max_batch), max_wait_ms
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
@@ -50,6 +46,6 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    base_per_s = medians(rows, "setting", ["throughput_per_s"])["unbatched"]["throughput_per_s"]
-    compared = [row | {"times_unbatched": row["throughput_per_s"] / base_per_s} for row in rows]
+    base = [row["throughput_per_s"] for row in rows if row["mode"] == "sync"]
+    compared = [row | {"times_unbatched": row["throughput_per_s"] / median(base)} for row in rows]
     return [medians_table(compared, ("setting",), _COLUMNS)]

@@ -1,4 +1,4 @@
-"""A `miniserve up` of our own for one measurement: started, waited for, stopped, asked for its totals.
+"""A server of our own for one measurement: started, waited for, stopped, asked for its totals.
 
 CPU time is that of every process of a tree, in the kernel's ticks of 10 ms.
 """
@@ -15,17 +15,20 @@ from typing import Any
 
 import psutil
 
+from ops.load.client import Client, fetch
 from ops.run import processes
 from ops.run.embedded_redis import free_port
 from ops.run.supervisor import Member, running
-from ops.run.up import why_not_ready
+from worker.model.blas import THREAD_VARIABLES
 
 ROLES = ("api", "worker", "redis", "other")
+# The worker logs its totals at level info, which `up` leaves out unless it is asked for.
+UP = ("up", "--log-format", "json", "--log-level", "info")
 
 
 @dataclass(slots=True)
 class System:
-    """One running `miniserve up`."""
+    """A running `miniserve up`, or another server around the same corrector."""
 
     url: str
     pid: int
@@ -34,47 +37,48 @@ class System:
 
 @contextmanager
 def serving(options: Sequence[str]) -> Iterator[System]:
-    """Raises RuntimeError, with what it said, where it does not start."""
+    """A `miniserve up`. Raises RuntimeError, with what it said, where it does not start."""
+    with started(processes.miniserve_command(*UP, *options, "--port")) as system:
+        yield system
+
+
+@contextmanager
+def started(command: Sequence[str], path: str = "/correct") -> Iterator[System]:
+    """A server that takes its port as the last argument, from when it corrects what is posted to `path`."""
     port = free_port()
     url = f"http://127.0.0.1:{port}"
-    # The worker logs its totals at level info, which `up` leaves out unless it is asked for.
-    logging = ("--log-format", "json", "--log-level", "info")
-    command = processes.miniserve_command("up", "--port", str(port), *logging, *options)
-    with running(Member("up", command, processes.environment({})), lambda: why_not_ready(url)) as up:
-        system = System(url, up.process.pid)
+    member = Member("server", [*command, str(port)], processes.environment(dict.fromkeys(THREAD_VARIABLES, "1")))
+    with running(member, lambda: _why_not(url, path)) as server:
+        system = System(url, server.process.pid)
         yield system
-        up.stop()
-        for line in up.said().splitlines():
+        server.stop()
+        for line in server.said().splitlines():
             if '"event": "worker stopped"' in line:
                 system.counters = json.loads(line)
 
 
-def tree(pid: int) -> list[psutil.Process]:
-    """The process and all its descendants."""
-    process = psutil.Process(pid)
-    return [process, *process.children(recursive=True)]
+def _why_not(url: str, path: str) -> str | None:
+    body = json.dumps({"sentence": "He goed to school."}).encode()
+    try:
+        status = fetch(Client(url), "POST", path, body, patience_s=10.0).status
+    except OSError:
+        return "no answer"
+    return None if status == 200 else f"it answers {status}"
 
 
 def cpu_us(pid: int) -> Counter[str]:
-    """Return the CPU time of a tree of processes since they began, by role."""
+    """Return the CPU time of a tree of processes since they began, by role, without those that have ended."""
     used: Counter[str] = Counter()
-    for one in tree(pid):
-        used[role(one)] += round(own_cpu_us(one))
+    parent = psutil.Process(pid)
+    for process in [parent, *parent.children(recursive=True)]:
+        with suppress(psutil.Error):
+            times = process.cpu_times()
+            used[_role(process)] += round(1e6 * (times.user + times.system))
     return used
 
 
-def own_cpu_us(process: psutil.Process) -> float:
-    """Return the CPU time of all threads of one process; 0 if it has ended."""
-    with suppress(psutil.Error):
-        times = process.cpu_times()
-        return 1e6 * (times.user + times.system)
-    return 0.0
-
-
-def role(process: psutil.Process) -> str:
+def _role(process: psutil.Process) -> str:
     """What `ps` says that it is."""
-    with suppress(psutil.Error):
-        command = " ".join(process.cmdline())
-        if found := re.search(r"(?:miniserve|ops\.cli) (api|worker)\b|(?:redis|valkey)-server", command):
-            return found[1] or "redis"
-    return "other"
+    command = " ".join(process.cmdline())
+    found = re.search(r"(?:miniserve|ops\.cli) (api|worker)\b|(?:redis|valkey)-server", command)
+    return (found[1] or "redis") if found else "other"

@@ -18,7 +18,7 @@ from ops.options import NewFile, option
 from ops.plan import costs, fit
 from ops.plan.costs import Calibration, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import QUIET_PERCENT, SLOTS, LoadPlan, MeasuredSystem, measure_iterations, wait_until_quiet
+from ops.plan.measuring import QUIET_PERCENT, SLOTS, MeasuredSystem, measure_iterations, wait_until_quiet
 from ops.plan.mix import mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
@@ -47,79 +47,59 @@ def measure(seed: int, scale: float) -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
     sentences = prompts.load(None, seed)[:_NUM_TEXTS]
     texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
-    single = mix_of(sentences)
-    plans = [LoadPlan(clients, sentences, single) for clients in CLIENTS]
-    plans.append(LoadPlan(_TEXT_CLIENTS, texts, mix_of(texts)))
+    plans = [*((clients, sentences) for clients in CLIENTS), (_TEXT_CLIENTS, texts)]
+    mixes = [mix_of(some) for _, some in plans]
     iterations: list[Iteration] = []
     loads = []
     with tqdm(total=len(SLOTS) + len(plans) + 1, desc="calibrate", unit="step", leave=False) as bar:
-        for some in measure_iterations(sentences, _ENGINE_S * scale, seed):
-            iterations += some
+        for found in measure_iterations(sentences, _ENGINE_S * scale, seed):
+            iterations += found
             bar.update()
         with serving(()) as up:
             system = MeasuredSystem(up)
             system.warm_up(sentences, scale)
             bar.update()
-            for plan in plans:
-                loads.append(system.measure(plan, _LOAD_S * scale))
+            for (clients, some), mix in zip(plans, mixes, strict=True):
+                loads.append(system.measure(clients, some, mix, _LOAD_S * scale))
                 bar.update()
     return Measured(iterations, loads, len(os.sched_getaffinity(0)))
 
 
 def calibration_of(measured: Measured) -> Calibration:
     """The costs with which the calculation does what was measured."""
-    forward = fit.fit_forward(measured.iterations)
-    loads = measured.loads
+    forward, loads = fit.fit_forward(measured.iterations), measured.loads
     first = {name: StageCost(0.0, loads[_MANY].cpu_s[name], 0.0) for name in fit.STAGES}
     found = Calibration(
         version=costs.VERSION, machine=cpu_name(), commit=git_commit(), date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads), api=first["api"],
-        redis=first["redis"], client=first["client"], hop_s=0.0,
+        cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads), hop_s=0.0, **first,
     )  # fmt: skip
     for _ in range(_ROUNDS):
-        outcomes = [_simulated(found, load) for load in loads]
+        outcomes = [simulated(found, load) for load in loads]
         stages = {
             name: fit.fit_stage(name, loads, [outcome.wakes[name] for outcome in outcomes]) for name in fit.STAGES
         }
         found = replace(found, api=stages["api"], redis=stages["redis"], client=stages["client"])
-    found = replace(found, hop_s=_hop_s(found, loads[0]))
-    return replace(found, cores=_cores(found, measured))
+    # With one client nothing waits for anything: what its mean latency has beyond all work is the way.
+    beyond_s = 1 / loads[0].throughput_per_s - 1 / simulated(found, loads[0]).throughput_per_s
+    return replace(found, hop_s=max(0.0, beyond_s) / _NUM_HOPS)
 
 
-def _cores(found: Calibration, measured: Measured) -> float:
-    """As many as many clients got: fewer than there are where others run, or where a core sleeps that has work."""
-    load, cores = measured.loads[_MANY], found.cores
-    for _ in range(2):  # fewer cores make larger batches, which need less of them
-        computed = sum(_simulated(replace(found, cores=cores), load).busy.values())
-        cores *= min(1.0, load.used_cores / computed)
-    return cores
-
-
-def _simulated(found: Calibration, load: MeasuredLoad) -> Outcome:
+def simulated(found: Calibration, load: MeasuredLoad) -> Outcome:
+    """A load that was measured, as the calculation has it."""
     deployment = Deployment(cores=found.cores, has_clients=True)
     return Service(deployment, found, load.mix).run(ClosedLoop(load.clients), _SIMULATED)
 
 
-def _hop_s(found: Calibration, alone: MeasuredLoad) -> float:
-    """With one client nothing waits for anything: what its mean latency has beyond all work is the way."""
-    computed_s = 1 / _simulated(found, alone).throughput_per_s
-    return max(0.0, 1 / alone.throughput_per_s - computed_s) / _NUM_HOPS
-
-
-def check(found: Calibration, measured: Measured) -> list[tuple[MeasuredLoad, Outcome]]:
-    """Each load as it was measured, and as the calculation has it now."""
-    return [(load, _simulated(found, load)) for load in measured.loads]
-
-
 def lines(found: Calibration, measured: Measured) -> list[str]:
     """For people: each load as it was measured and as it is computed. The costs are in the file."""
-    loads = [
-        (load.clients, f"{load.sentences:.1f}", round(load.throughput_per_s), round(computed.throughput_per_s),
-         *(f"{1e3 * s:.2f}" for s in (load.p50_s, computed.quantile_s(0.5), load.p95_s, computed.quantile_s(0.95))))
-        for load, computed in check(found, measured)
-    ]  # fmt: skip
+    loads = []
+    for load in measured.loads:
+        computed = simulated(found, load)
+        times_s = (load.p50_s, computed.quantile_s(0.5), load.p95_s, computed.quantile_s(0.95))
+        rates = (round(load.throughput_per_s), round(computed.throughput_per_s))
+        loads.append((load.clients, f"{load.sentences:.1f}", *rates, *(f"{1e3 * s:.2f}" for s in times_s)))
     headings = (">clients", ">sentences", ">measured/s", ">computed/s", ">p50 ms", ">computed", ">p95 ms", ">computed")
-    return [f"{found.machine}: {found.cores:.2g} of {measured.cores} cores", table(headings, loads)]
+    return [f"{found.machine}, {measured.cores} cores", table(headings, loads)]
 
 
 @click.command()

@@ -57,7 +57,7 @@ def plan(settings: Settings, rate: float, p95: float, json: bool, **asked: Any) 
         click.echo(json_format.dumps(found.document(), indent=2))
         return
     click.echo(f"costs: {calibration.machine}, {calibration.date}, commit {calibration.commit}")
-    click.echo("\n".join(report.lines(found)))
+    click.echo("\n".join(found.lines()))
 
 
 def _mix(path: Path | None) -> Mix:

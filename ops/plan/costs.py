@@ -60,9 +60,7 @@ class Calibration:
     machine: str
     commit: str
     date: str
-    cores: Annotated[
-        float, Field(gt=0, le=4096)
-    ]  # that all processes got together: fewer than there are, if others run
+    cores: Annotated[float, Field(gt=0, le=4096)]  # that all processes share
     forward: ForwardCost
     worker: StageCost
     api: StageCost

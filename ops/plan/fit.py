@@ -31,7 +31,6 @@ class MeasuredLoad:
 
     clients: int
     mix: Mix
-    num_requests: int
     throughput_per_s: float
     p50_s: float
     p95_s: float
@@ -42,10 +41,6 @@ class MeasuredLoad:
     def sentences(self) -> float:
         """Of a text."""
         return self.mix.sentences_per_text
-
-    @property
-    def used_cores(self) -> float:
-        return self.throughput_per_s * sum(self.cpu_s.values())
 
 
 def least_squares(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:

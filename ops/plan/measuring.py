@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
@@ -17,7 +17,7 @@ from ops.load.client import Client
 from ops.load.generator import Generator
 from ops.observe.scrape import scrape
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.mix import Mix, sized_sentences
+from ops.plan.mix import Mix, requests_of
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import CorrectionRequest, Delivery
 from scheduler.observations import Observations
@@ -45,7 +45,7 @@ class _PlanKeeper(Observations):
 
 def measure_iterations(texts: Sequence[str], seconds: float, seed: int) -> Iterator[list[Iteration]]:
     """The engine alone, with each number of slots for so long."""
-    requests = [request for request, _ in sized_sentences(texts)]
+    requests = [request for text in requests_of(texts) for request in text]
     weights = load_weights()
     for number in SLOTS:
         engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
@@ -74,15 +74,6 @@ def _iterations(
         yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
-    """One load of a calibration: clients in a closed loop."""
-
-    clients: int
-    texts: Sequence[str]
-    mix: Mix
-
-
 def wait_until_quiet() -> float:
     """Wait for a minute at most; return how busy the cores are then, in percent."""
     end_s = time.monotonic() + _QUIET_PATIENCE_S
@@ -107,15 +98,13 @@ class MeasuredSystem:
         after, seconds = cpu_us(self._pid), time.monotonic() - begun_s
         self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in ROLES}
 
-    def measure(self, plan: LoadPlan, seconds: float) -> MeasuredLoad:
-        """Raises RuntimeError where nothing is answered."""
+    def measure(self, clients: int, texts: Sequence[str], mix: Mix, seconds: float) -> MeasuredLoad:
+        """Some clients in a closed loop. Raises RuntimeError where nothing is answered."""
         sums, before, own_s = self._sums(), cpu_us(self._pid), time.process_time()
-        load = Generator(Client(self._url), plan.texts, ClosedLoop(plan.clients), Limits(duration_s=seconds))
-        measured = load.run()
+        measured = Generator(Client(self._url), texts, ClosedLoop(clients), Limits(duration_s=seconds)).run()
         own_s, after = time.process_time() - own_s, cpu_us(self._pid)
-        if not measured.latencies_s:
+        if not (number := measured.statuses[200]):
             raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
-        number = measured.statuses[200]
         time.sleep(_REPORTED_S)
         spent_s = {
             role: max(0.0, (after[role] - before[role]) / 1e6 - self._idle[role] * measured.elapsed_s) / number
@@ -124,9 +113,8 @@ class MeasuredSystem:
         p50_s, p95_s = np.percentile(measured.latencies_s, (50, 95)).tolist()
         ran = {name: (value - sums[name]) / number for name, value in self._sums().items()}
         return MeasuredLoad(
-            plan.clients, plan.mix, number, number / measured.elapsed_s, p50_s, p95_s,
-            spent_s | {"client": own_s / number}, ran,
-        )  # fmt: skip
+            clients, mix, number / measured.elapsed_s, p50_s, p95_s, spent_s | {"client": own_s / number}, ran
+        )
 
     def _sums(self) -> dict[str, float]:
         """What the workers have counted: iterations, sentences, their prompt tokens, their output tokens."""

@@ -4,164 +4,151 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
-from unittest.mock import patch
+from typing import Any
 
+import psutil
 import pytest
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 
-from ops import provenance
-from ops.bench import concurrency, engine, experiment, modes, occupancy, static_sweep, system
-from ops.bench.command import ALL, EXPERIMENTS, bench
-from ops.bench.experiment import COUNTERS, Case, Load, Plan, Row, as_columns, medians, write_rows
-from ops.load.arrivals import Limits
+from ops.bench import engine, experiment, modes, occupancy, peers, static_sweep, system
+from ops.bench.command import EXPERIMENTS, bench
+from ops.bench.experiment import Case, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.load.measurements import Measurements
-from ops.plan.mix import SizedRequest
+from ops.plan.mix import SentenceSize
 from scheduler.batching import BatchLimits
-from scheduler.messages import CorrectionRequest
 from scheduler.settings import MODES
+from tests.mailbox_house import eventually
 
-PNG = b"\x89PNG"
-
-
-def measured(latency_s: float = 0.1) -> Measurements:
-    one = Measurements([latency_s * (1 + number / 10) for number in range(20)], elapsed_s=2.0)
-    one.statuses[200] = 20
-    return one
+BURN = "while True: pass"
+FIGURES = {
+    "static-sweep": {
+        "throughput_vs_batch.png", "p95_vs_batch.png", "latency_cdf_baseline_vs_batch8.png", "batch_fullness.png"
+    },
+    "modes": {"latency_cdf_modes.png", "throughput_by_mode.png"},
+    "concurrency": {"p50_vs_concurrency.png"},
+    "occupancy": {"occupancy.png"},
+    "peers": {"throughput_by_peer.png"},
+    "engine": set(),
+}  # fmt: skip
 
 
 @pytest.fixture
-def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, int]]:
-    """(case, load, run) of each load in order; nothing is started."""
-    seen = []
+def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The labels of all cases in the order in which they are served; nothing is started."""
+    served: list[str] = []
 
-    def measure_case(case: Case, loads: list[Load], run: int, seed: int) -> list[Row]:
-        seen.extend((case.label, load.label, run) for load in loads)
-        counted = dict.fromkeys(COUNTERS, 1.0) | {"peak_running": 40, "mean_prompt_tokens": 16.0}
-        about = {"run": run, **case.columns, **as_columns(measured()), **counted}
-        return [{"load": load.label, "clients": load.concurrency or "", **about} for load in loads]
+    def serving(case: Case) -> nullcontext[system.System]:
+        served.append(case.label)
+        return nullcontext(system.System("http://127.0.0.1:1", os.getpid(), {"peak_running": 7}))
 
-    for module in (static_sweep, modes, concurrency):
-        monkeypatch.setattr(module, "measure_case", measure_case)
-    return seen
+    def run(_: object) -> Measurements:
+        one = Measurements([0.1 + number / 100 for number in range(20)], elapsed_s=2.0)
+        one.statuses[200] = 20
+        return one
+
+    monkeypatch.setattr(Case, "serving", serving)
+    monkeypatch.setattr(experiment.Generator, "run", run)
+    monkeypatch.setattr(peers, "_peers", lambda: [Case("mosec, 1 worker", {"server": "mosec, 1 worker"})])
+    monkeypatch.setattr(engine, "SLOTS", (1, 2))
+    return served
 
 
-def requests(*sizes: tuple[int, int]) -> list[SizedRequest]:
-    """(prompt tokens, output tokens) of each."""
-    return [
-        (CorrectionRequest(str(number), (2,) * prompt, (0,) * prompt, 32, "t"), length)
-        for number, (prompt, length) in enumerate(sizes)
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(bench, list(map(str, arguments)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "outputs", "states"),
+    [
+        ("static", (1, 3, 1), ["token", "token", "idle", "token", "idle", "token", "token", "idle"]),
+        ("fixed length", (1, 1, 1), ["token"] * 2 + ["waste"] * 62 + ["token", "idle"]),
+        ("continuous", (1, 3, 2, 2, 2), ["token"] * 8),
+    ],
+)
+def test_a_place_is_empty_or_wasted_until_the_policy_lets_another_request_in(
+    policy: str, outputs: tuple[int, ...], states: list[str]
+) -> None:
+    """By iteration and place. Of a static batch of two, a place waits for its longest member."""
+    policies = occupancy.policies(BatchLimits(4096, 2, 512))
+
+    rows = occupancy.occupancy(policies[policy], [SentenceSize(4, output) for output in outputs])
+
+    assert [(row["iteration"], row["slot"]) for row in rows] == [divmod(number, 2) for number in range(len(states))]
+    assert [row["state"] for row in rows] == states
+
+
+def test_every_case_is_measured_once_in_every_round(no_servers: list[str]) -> None:
+    rows = list(static_sweep.measure(Plan(num_runs=2, total=20)))
+
+    assert len(no_servers) == 14 and no_servers[:7] == no_servers[7:]
+    assert [row["run"] for row in rows] == [1] * 7 + [2] * 7
+    assert Counter(row["max_batch"] for row in rows) == {1: 4, 2: 2, 4: 2, 8: 2, 16: 2, 32: 2}
+
+
+def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_servers: list[str]) -> None:
+    rows = modes.measure(Plan(num_runs=1, total=20))
+
+    loads = Counter((row["mode"], row["load"]) for row in rows)
+    closed = {(mode, load) for mode in (*MODES, "textbook") for load in ("50 clients, 20", "50 clients, 200")}
+    assert loads == dict.fromkeys(closed | {(mode, modes.OPEN_LABEL) for mode in ("static", "continuous")}, 1)
+
+
+def test_modes_takes_the_setting_of_the_newest_sweep_with_the_highest_median(
+    no_servers: list[str], tmp_path: Path
+) -> None:
+    newest = ((32, 10), (8, 50), (8, 60), (8, 900), (16, 70), (16, 80), (16, 75))
+    for day, rates in (("2026-01-01", ((4, 999),)), ("2026-01-02", newest)):
+        (tmp_path / f"{day}-static-sweep").mkdir()
+        about: Row = {"mode": "static", "max_wait_ms": 10.0}
+        rows = [about | {"max_batch": batch, "throughput_per_s": rate} for batch, rate in rates]
+        write_rows(tmp_path / f"{day}-static-sweep" / static_sweep.CSV, rows)
+
+    done = run("modes", "--out", tmp_path, "--runs", 1)
+
+    assert done.exit_code == 0, done.output
+    assert "static 16, 10 ms" in no_servers
+
+
+def test_counters_of_a_server_under_several_loads_are_nobodys(no_servers: list[str]) -> None:
+    alone = list(static_sweep.measure(Plan(num_runs=1)))
+    several = modes.measure(Plan(num_runs=1))
+
+    assert {row["peak_running"] for row in alone} == {7}
+    assert [row["load"] for row in several if math.isnan(row["peak_running"])] == [
+        row["load"] for row in several if row["load"] != modes.OPEN_LABEL
     ]
 
 
-def test_a_place_of_a_static_batch_stays_empty_until_the_longest_member_ends():
-    policy = occupancy.policies(BatchLimits(4096, 2, 512))["static"]
-
-    rows = occupancy.occupancy(policy, requests((4, 1), (4, 3), (4, 1)))
-
-    assert [(row["iteration"], row["slot"], row["state"]) for row in rows] == [
-        (0, 0, "token"), (0, 1, "token"), (1, 0, "idle"), (1, 1, "token"), (2, 0, "idle"), (2, 1, "token"),
-    ] + [(3, 0, "token"), (3, 1, "idle")]  # fmt: skip
-
-
-def test_with_a_fixed_length_the_rest_is_waste_and_with_continuous_batching_another_request():
-    policies = occupancy.policies(BatchLimits(4096, 2, 512))
-    fixed = occupancy.occupancy(policies["fixed length"], requests((4, 1), (4, 3), (4, 2), (4, 2)))
-    continuous = occupancy.occupancy(policies["continuous"], requests((4, 1), (4, 3), (4, 2), (4, 2), (4, 2)))
-
-    assert {row["state"] for row in fixed} == {"token", "waste"}
-    assert {row["state"] for row in continuous} == {"token"}
-
-
-def test_every_case_is_measured_once_in_every_round(no_servers: list[tuple[str, str, int]]):
-    rows = list(static_sweep.measure(Plan(num_runs=2, total=20)))
-
-    assert [run for _, _, run in no_servers] == [1] * 7 + [2] * 7
-    assert {row["max_batch"] for row in rows} == {1, 2, 4, 8, 16, 32}
-    assert [row["mode"] for row in rows].count("sync") == 2
-
-
-def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_servers: list[tuple[str, str, int]]):
-    rows = modes.measure(Plan(num_runs=1, total=20))
-
-    closed = [case for case, load, _ in no_servers if load == "50 clients, 200"]
-    opened = [case for case, load, _ in no_servers if load == modes.OPEN_LABEL]
-    assert closed == ["textbook static 8, 20 ms", "sync", "threaded", "static 16, 20 ms", "continuous"]
-    assert opened == ["static 16, 20 ms", "continuous"]
-    assert {row["mode"] for row in rows} == {*MODES, "textbook"}
-
-
-def test_modes_takes_the_best_setting_of_the_newest_sweep(no_servers: list[tuple[str, str, int]], tmp_path: Path):
-    for day, batch in (("2026-01-01", 8), ("2026-01-02", 4)):
-        folder = tmp_path / f"{day}-static-sweep"
-        folder.mkdir()
-        row = {"mode": "static", "setting": "x", "max_batch": batch, "max_wait_ms": 10.0, "throughput_per_s": 1}
-        write_rows(folder / static_sweep.CSV, [row])
-
-    done = CliRunner().invoke(bench, ["modes", "--out", str(tmp_path), "--runs", "1"])
-
-    assert done.exit_code == 0, done.output
-    assert "static 4, 10 ms" in {case for case, _, _ in no_servers}
-    manifest = json.loads(next(tmp_path.glob("*-modes/manifest.json")).read_text())
-    assert manifest.keys() >= {"num_runs", "concurrency", "total", "scale"}
-
-
-def test_counters_of_a_server_under_several_loads_are_nobodys():
-    @contextmanager
-    def serving(_: object) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace(url="http://127.0.0.1:1", counters={"peak_running": 7})
-
-    with patch.object(experiment, "serving", serving), patch.object(experiment.Generator, "run", lambda _: measured()):
-        loads = [Load("a", Limits(total=2), 1), Load("b", Limits(total=2), 2)]
-        alone = next(experiment.measure_case(Case("x", (), {}), loads[:1], 1, 0))
-        beside = next(experiment.measure_case(Case("x", (), {}), loads, 1, 0))
-
-    assert alone["peak_running"] == 7
-    assert math.isnan(beside["peak_running"])
-
-
-def test_the_best_setting_is_that_of_the_highest_median_throughput():
-    rows = [
-        {"mode": mode, "setting": f"{batch}", "max_batch": batch, "max_wait_ms": 20.0, "throughput_per_s": rate}
-        for mode, batch, rate in (("sync", 1, 999), ("static", 8, 50), ("static", 8, 60), ("static", 8, 900),
-                                  ("static", 16, 70), ("static", 16, 80), ("static", 16, 75))
-    ]  # fmt: skip
-
-    assert static_sweep.best_setting(rows) == (16, 20.0)
-
-
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_figure_of_the_contract_is_drawn_from_the_file_alone(
-    name: str, no_servers: list[tuple[str, str, int]], tmp_path: Path
-):
-    module = EXPERIMENTS[name]
-    write_rows(tmp_path / module.CSV, module.measure(Plan(num_runs=2, total=20)))
+    name: str, no_servers: list[str], tmp_path: Path
+) -> None:
+    module: Any = EXPERIMENTS[name]
+    write_rows(tmp_path / module.CSV, module.measure(Plan(num_runs=2, total=20, scale=0.01)))
 
-    done = CliRunner().invoke(bench, [name, "--redraw", str(tmp_path)])
+    done = run(name, "--redraw", tmp_path)
 
     assert done.exit_code == 0, done.output
-    assert {path.name for path in tmp_path.glob("*.png")} == {
-        "static-sweep": {
-            "throughput_vs_batch.png", "p95_vs_batch.png", "latency_cdf_baseline_vs_batch8.png", "batch_fullness.png"
-        },
-        "modes": {"latency_cdf_modes.png", "throughput_by_mode.png"},
-        "concurrency": {"p50_vs_concurrency.png"},
-        "occupancy": {"occupancy.png"},
-    }[name]  # fmt: skip
-    assert all(path.read_bytes().startswith(PNG) for path in tmp_path.glob("*.png"))
+    assert {path.name for path in tmp_path.glob("*.png")} == FIGURES[name]
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
 
 
-@pytest.mark.parametrize("values", [(math.nan, 1.0, 2.0), (1.0, math.nan, 2.0), (2.0, 1.0, math.nan)])
-def test_a_run_without_a_value_is_not_hidden_in_a_median(values: tuple[float, ...]):
-    rows = [{"mode": "a", "x": value} for value in values]
+def test_the_table_has_the_medians_of_the_runs_of_each_server(no_servers: list[str]) -> None:
+    (table,) = peers.summary([row | {"cpu_us": 1000 * row["run"]} for row in peers.measure(Plan(num_runs=3))])
 
-    assert math.isnan(medians(rows, "mode", ["x"])["a"]["x"])
+    lines = [line.split() for line in table.splitlines()]
+    assert ["64", "mosec,", "1", "worker", "10", "195.0", "280.5", "2,000", "0"] in lines
+    assert len(lines) == 1 + 2 * len(peers.CLIENTS)
 
 
-def test_a_load_without_an_answer_still_makes_a_row():
+def test_a_load_without_an_answer_still_makes_a_row_that_no_median_hides() -> None:
     nothing = Measurements(elapsed_s=1.0)
     nothing.failures["timeout"] = 3
 
@@ -169,68 +156,92 @@ def test_a_load_without_an_answer_still_makes_a_row():
 
     assert (columns["not_ok"], columns["throughput_per_s"]) == (3, 0.0)
     assert math.isnan(columns["p50_ms"]) and math.isnan(columns["q50"])
+    assert math.isnan(medians([{"p50_ms": 1.0}, {"p50_ms": 2.0}, columns], (), ["p50_ms"])["p50_ms"][0])
 
 
-def test_the_engine_alone_is_measured_for_every_number_of_slots(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(engine, "SLOTS", (1, 2))
-
+def test_the_engine_alone_is_measured_for_every_number_of_slots(no_servers: list[str]) -> None:
     rows = engine.measure(Plan(num_runs=2, scale=0.01))
 
     assert [row["slots"] for row in rows] == [1, 2]
     assert all(row["cpu_us"] * row["throughput_per_s"] == pytest.approx(1e6) for row in rows)
-    assert len(engine.summary(rows)[0].splitlines()) == 1 + len(rows)
 
 
-def test_an_experiment_that_breaks_off_does_not_end_those_after_it(no_servers: object, tmp_path: Path):
-    def broken(plan: Plan) -> list[Row]:
-        raise ZeroDivisionError
+def test_an_experiment_that_breaks_off_has_its_manifest_and_does_not_end_those_after_it(
+    no_servers: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is measured is the commit of the start."""
+    monkeypatch.setattr(static_sweep, "measure", lambda plan: 1 / 0)
 
-    with patch.object(static_sweep, "measure", broken):
-        done = CliRunner().invoke(bench, ["static-sweep", "concurrency", "--quick", "--out", str(tmp_path)])
+    done = run("static-sweep", "concurrency", "--quick", "--out", tmp_path)
 
     assert done.exit_code == 1
     assert "static-sweep failed" in done.output and "ZeroDivisionError" in done.output
     assert len(list(tmp_path.glob("*-concurrency/*.png"))) == 1
+    (manifest,) = tmp_path.glob("*-static-sweep/manifest.json")
+    assert json.loads(manifest.read_text()).keys() >= {"command", "commit", "seed", "versions", "machine", "date"}
 
 
-def test_the_manifest_names_the_commit_at_the_start_of_a_measurement(no_servers: object, tmp_path: Path):
-    commits = ["at the start"]
-    measure = modes.measure
-
-    def measure_while_somebody_commits(plan: Plan) -> list[Row]:
-        commits.append("at the end")
-        return measure(plan)
-
-    with (
-        patch.object(provenance, "git_commit", lambda: commits[-1]),
-        patch.object(modes, "measure", measure_while_somebody_commits),
-    ):
-        CliRunner().invoke(bench, ["modes", "--out", str(tmp_path)])
-
-    (written,) = tmp_path.glob("*/manifest.json")
-    assert json.loads(written.read_text())["commit"] == "at the start"
-
-
-def test_a_folder_without_results_is_refused_by_name(tmp_path: Path):
-    refused = CliRunner().invoke(bench, ["modes", "--redraw", str(tmp_path)])
+def test_a_folder_without_results_is_refused_by_name(tmp_path: Path) -> None:
+    refused = run("modes", "--redraw", tmp_path)
 
     assert refused.exit_code == 2
     assert "holds no modes.csv" in refused.output
 
 
-def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monkeypatch: pytest.MonkeyPatch):
+def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MINISERVE_BREAK", "leaked-slot")
-    monkeypatch.setenv("MINISERVE_REDIS_URL", "redis://elsewhere")
+    seen: list[str] = []
+    monkeypatch.setattr(system.Member, "start", lambda member: seen.extend(member.env) or 1 / 0)
 
-    class Started(Exception):
+    with pytest.raises(ZeroDivisionError), system.serving(("--mode", "static")):
         pass
 
-    def spawn(command: list[str], env: dict[str, str] | None = None, output: object = None) -> None:
-        assert env is not None and "PATH" in env
-        assert [name for name in env if name.startswith("MINISERVE_")] == []
-        raise Started
+    assert "PATH" in seen and not any(name.startswith("MINISERVE_") for name in seen)
 
-    monkeypatch.setattr(system.processes, "spawn", spawn)
 
-    with pytest.raises(Started), system.serving(("--mode", "static")):
-        pass
+def test_the_cpu_time_of_processes_below_is_told_by_their_role() -> None:
+    """A stand-in that burns as `... worker`, started by another one."""
+    inner = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {BURN!r}, 'miniserve worker'])"
+    outer = subprocess.Popen([sys.executable, "-c", inner], start_new_session=True)
+    try:
+        spent = eventually(lambda: (found := system.cpu_us(outer.pid))["worker"] > 50_000 and found, within_s=20)
+    finally:
+        os.killpg(outer.pid, signal.SIGKILL)
+        outer.wait()
+
+    assert (spent["api"], spent["redis"]) == (0.0, 0.0)
+
+
+def test_a_server_without_sources_has_no_peers_and_installs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "_ROOT", tmp_path)
+
+    refused = run("peers", "--out", tmp_path / "out")
+
+    assert "run it in a checkout" in str(refused.output)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_experiment_that_is_ended_leaves_its_rows_and_no_server(tmp_path: Path) -> None:
+    """A server that is known by its pid, and a measurement that goes on for ever after the first row."""
+    code = """
+import sys, time
+from ops.bench import command, static_sweep
+from ops.run.supervisor import Member, running
+def measure(plan):
+    asleep = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with running(Member("asleep", asleep, {}), lambda: None) as server:
+        yield {"pid": server.process.pid}
+        time.sleep(600)
+static_sweep.measure = measure
+command.bench(["static-sweep", "--out", sys.argv[1]])
+"""
+    child = subprocess.Popen([sys.executable, "-c", code, tmp_path], stderr=subprocess.DEVNULL)
+    written = eventually(lambda: [path for path in tmp_path.glob(f"*/{static_sweep.CSV}") if path.stat().st_size], 30)
+    (row,) = read_rows(written[0])
+
+    child.terminate()
+
+    assert child.wait() != 0
+    assert not psutil.pid_exists(int(row["pid"]))

@@ -25,10 +25,9 @@ def run(clock: VirtualClock) -> None:
         pass
 
 
-@pytest.mark.parametrize("load", [0.3, 0.7])
-def test_the_wait_for_a_process_is_that_of_an_m_d_1_queue(load: float) -> None:
+def test_the_wait_for_a_process_is_that_of_an_m_d_1_queue() -> None:
     """Pollaczek and Khinchine: rho / (2 mu (1 - rho))."""
-    clock, stays_s = VirtualClock(), []
+    load, clock, stays_s = 0.7, VirtualClock(), []
     process = Process(clock)
 
     def arrive() -> None:
@@ -76,13 +75,3 @@ def test_a_process_that_slept_wakes_up_once_for_all_that_came() -> None:
 
     assert ends_s == pytest.approx([1.5, 2.5, 3.5])
     assert (process.num_wakes, process.busy_s) == (1, pytest.approx(3.5))
-
-
-def test_what_is_due_at_one_moment_happens_in_the_order_it_was_asked_for() -> None:
-    clock, seen = VirtualClock(), []
-    for number in range(5):
-        clock.after(1.0, lambda number=number: seen.append(number))
-
-    run(clock)
-
-    assert seen == [0, 1, 2, 3, 4]
