@@ -48,18 +48,6 @@ class Tally:
     false: np.ndarray = field(default_factory=lambda: np.zeros((len(REASONS), NUM_STEPS)))  # changed right sentences
     num_clean: int = 0
 
-    def add(self, result: Result) -> None:
-        """Count what the model, asked for no certainty, made of a sentence."""
-        self.num_clean += result.item.is_clean
-        if not result.answer.edits:
-            return
-        first = result.answer.edits[0]
-        place = REASONS.index(first.reason), max(0, certainty_steps(first.confidence) - _more_steps(result))
-        if result.item.is_clean:
-            self.false[place] += 1
-        elif not result.is_miss:
-            self.right[place] += 1
-
 
 def calibrate(results: Iterable[Result], most_changed: float, path: Path, of: Path = DEFAULT_PATH) -> dict[str, float]:
     """Choose by what the uncalibrated model made of right and wrong sentences, and write the weights `of` a file.
@@ -72,10 +60,14 @@ def calibrate(results: Iterable[Result], most_changed: float, path: Path, of: Pa
 
 
 def tally(results: Iterable[Result]) -> Tally:
-    """All of them counted."""
+    """Count what the model, asked for no certainty, made of each sentence."""
     counts = Tally()
     for result in results:
-        counts.add(result)
+        counts.num_clean += result.item.is_clean
+        if result.answer.edits and (result.item.is_clean or not result.is_miss):
+            first = result.answer.edits[0]
+            steps = max(0, certainty_steps(first.confidence) - _more_steps(result))
+            (counts.false if result.item.is_clean else counts.right)[REASONS.index(first.reason), steps] += 1
     return counts
 
 

@@ -10,19 +10,7 @@ from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 from worker.model.weights import Weights
 
-_LINES_PER_TAKE = 128
-
-
-class _SentenceLines:
-    """Sentences as the lines the offline corrector reads; a few at a time keep its engine full, not flooded."""
-
-    def __init__(self, sentences: Sequence[str]) -> None:
-        self._left, self.is_over = list(sentences), not sentences
-
-    def take(self, wait: bool) -> list[bytes]:
-        taken, self._left = self._left[:_LINES_PER_TAKE], self._left[_LINES_PER_TAKE:]
-        self.is_over = not self._left
-        return [sentence.encode() for sentence in taken]
+_SENTENCES_AT_ONCE = 1024  # keep the engine full, and show how far it is
 
 
 class ProductCorrector:
@@ -35,9 +23,10 @@ class ProductCorrector:
 
     def __call__(self, sentences: Sequence[str]) -> Iterator[Answer]:
         """One answer for each, in order, as they come."""
-        outcomes = self._corrector.correct(_SentenceLines(sentences))
-        for sentence, outcome in zip(sentences, outcomes, strict=True):
-            yield _answer(outcome) if isinstance(outcome, Correction) else Answer(sentence, is_refused=True)
+        for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
+            some = sentences[start : start + _SENTENCES_AT_ONCE]
+            for sentence, outcome in zip(some, self._corrector.correct_batch(some), strict=True):
+                yield _answer(outcome) if isinstance(outcome, Correction) else Answer(sentence, is_refused=True)
 
 
 def _answer(correction: Correction) -> Answer:

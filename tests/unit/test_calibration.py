@@ -1,17 +1,15 @@
-"""How certain an edit must be for each reason, and how others' evaluation files are read."""
+"""How certain an edit must be for each reason."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
 from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS
 from api.grammar.reasons import Reason
 from ops.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
-from ops.evaluation.items import Item, read_items
+from ops.evaluation.items import Item
 from ops.evaluation.scores import Answer, Result
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT
 from worker.model.weights import load_weights
@@ -59,45 +57,3 @@ def test_what_is_written_asks_so_much_at_the_strictness_that_ships(tmp_path: Pat
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.MISSING_BE])] == 6.0
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.PAST_IRREG])] == 2.5
     assert config.long_bias == LONG_BIAS
-
-
-M2 = """S He go to school , did n't he ?
-A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
-A 5 6|||R:VERB:TENSE|||does|||REQUIRED|||-NONE-|||0
-A 1 2|||R:VERB|||went|||REQUIRED|||-NONE-|||1
-
-S It is fine ( now ) .
-A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
-"""
-
-
-def test_m2_gives_the_first_annotators_corrections_as_text(tmp_path: Path) -> None:
-    path = tmp_path / "set.m2"
-    path.write_text(M2, encoding="utf-8")
-
-    assert read_items(path) == [
-        Item("He go to school, didn't he?", "He goes to school, doesn't he?"),
-        Item("It is fine (now).", "It is fine (now)."),
-    ]
-
-
-def test_two_columns_are_a_sentence_and_its_correction(tmp_path: Path) -> None:
-    path = tmp_path / "set.tsv"
-    path.write_text("He goed.\tHe went.\n\nHe left.\tHe left.\n", encoding="utf-8")
-
-    assert read_items(path) == [Item("He goed.", "He went."), Item("He left.", "He left.")]
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("set.tsv", "one column\n"), ("set.m2", "S He go\nA 5 6|||X|||goes|||R|||-|||0\n"),
-        ("set.m2", "S He go\nA x\n"), ("set.m2", "He go\n"),
-    ],
-)  # fmt: skip
-def test_a_line_of_another_form_is_named(tmp_path: Path, name: str, text: str) -> None:
-    path = tmp_path / name
-    path.write_text(text, encoding="utf-8")
-
-    with pytest.raises(ValueError, match=rf"{name}, line \d: "):
-        read_items(path)
