@@ -41,6 +41,19 @@ def test_a_refusal_for_want_of_memory_is_queue_full_and_says_when_to_come_back(h
     assert 1 <= refusal.value.retry_after_s <= 75
 
 
+def test_a_refusal_by_a_redis_that_is_full_is_queue_full_too(private_house: RedisHouse) -> None:
+    private_house.worker()
+    api, client = private_house.api(), private_house.connect()
+    used = client.info("memory")["used_memory"]
+    client.config_set("maxmemory", used // 2)  # the beat reads it
+    eventually(lambda: int(client.hget("miniserve:counts", "max_memory") or 0))
+
+    with pytest.raises(QueueFull, match="MiB"):
+        api.submit(a_request("a"))
+
+    client.config_set("maxmemory", 0)
+
+
 @pytest.mark.parametrize("end", ["finished", "failed"])
 def test_only_what_may_run_again_keeps_its_data(house: RedisHouse, redis_url: str, end: str) -> None:
     api, worker = house.api(), house.worker()
