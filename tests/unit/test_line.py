@@ -1,4 +1,4 @@
-"""Whom a line asks for its Redis."""
+"""Whom a line asks for its Redis, and how it connects."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import socket
 import threading
 
 import hiredis
+import pytest
 
 from worker.queue.line import Line
 
@@ -51,3 +52,15 @@ def test_sentinels_are_asked_by_their_own_login_for_the_newest_primary_that_is_n
         == [[b"AUTH", b"s", b"t@"], [b"SENTINEL", b"MASTER", b"my main"]]
     )
     assert "hunter" not in repr(line)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ("ssl_ca_certs=/nowhere/ca.pem", "ssl_ca_certs=/nowhere/ca.pem: No such file"),
+        ("ssl_certfile=/nowhere/c&ssl_keyfile=/nowhere/k", "ssl_certfile=/nowhere/c, ssl_keyfile=/nowhere/k: No such"),
+    ],
+)
+def test_a_file_of_tls_that_cannot_be_read_is_named_with_its_option(options: str, named: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(ConnectionError, match=named):
+        Line(f"rediss://127.0.0.1:{server.getsockname()[1]}/0?{options}", 2.0).connect()

@@ -196,12 +196,23 @@ def _tls_of(options: Mapping[str, str]) -> ssl.SSLContext:
     import ssl  # seldom needed
 
     context = ssl.create_default_context()
-    authorities, folder = options.get("ssl_ca_certs"), options.get("ssl_ca_path")
-    if authorities or folder:
-        context.load_verify_locations(authorities, folder)
+    if (authorities := options.get("ssl_ca_certs")) or options.get("ssl_ca_path"):
+        with _naming(options, "ssl_ca_certs", "ssl_ca_path"):
+            context.load_verify_locations(authorities, options.get("ssl_ca_path"))
     asked = options.get("ssl_cert_reqs", "required")
     context.check_hostname = asked != "none" and options.get("ssl_check_hostname", "yes").lower() not in _FALSE
     context.verify_mode = ssl.VerifyMode[f"CERT_{asked.upper()}"]
     if certificate := options.get("ssl_certfile"):
-        context.load_cert_chain(certificate, options.get("ssl_keyfile"), options.get("ssl_password"))
+        with _naming(options, "ssl_certfile", "ssl_keyfile"):
+            context.load_cert_chain(certificate, options.get("ssl_keyfile"), options.get("ssl_password"))
     return context
+
+
+@contextmanager
+def _naming(options: Mapping[str, str], *names: str) -> Iterator[None]:
+    """ssl itself names no file."""
+    try:
+        yield
+    except OSError as error:
+        files = ", ".join([f"{name}={options[name]}" for name in names if name in options])
+        raise ConnectionError(f"{files}: {error.strerror}") from error
