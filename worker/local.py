@@ -52,7 +52,7 @@ class LocalEngines(ApiMailbox):
         for engine in engines:
             self._free.put(engine)
         self._counts: Counter[str] = Counter()
-        self._jobs: dict[str, asyncio.Future[Completion] | None] = {}  # sentences that wait or run
+        self._jobs: dict[str, asyncio.Task[Completion]] = {}  # sentences that wait or run
         self._reserved_tokens = 0
         self._used: dict[str, list[float]] = {}  # by client with a limited key: until when what it used lasts
         self._busy_s = 0.0  # with what is done
@@ -62,7 +62,7 @@ class LocalEngines(ApiMailbox):
         return max(0, len(self._jobs) - len(self._engines))
 
     async def enqueue(self, wanted: Submission) -> None:
-        """Its sentences wait for their turns side by side."""
+        """Its sentences wait for their turns side by side. Those of a long text leave an engine to other requests."""
         if wanted.is_kept:
             raise NeedsAQueue(_NO_QUEUE)
         if self._is_closed:
@@ -76,13 +76,17 @@ class LocalEngines(ApiMailbox):
             self._charge(wanted)
         self._waiters.add(wanted)
         wanted.accepted_s, wanted.run_id = time.perf_counter(), "here"
+        at_once = asyncio.Semaphore(max(1, len(self._engines) - 1))  # with a single engine requests take turns
         for request in wanted.requests:
             self._counts["accepted"] += 1
             self._reserved_tokens += request.reserved_tokens
-            self._jobs[request.request_id] = None
-            job = self._loop.run_in_executor(self._pool, self._compute, request, wanted.until_s, time.monotonic())
-            self._jobs[request.request_id] = job
+            job = self._jobs[request.request_id] = self._loop.create_task(self._run(request, wanted.until_s, at_once))
             job.add_done_callback(partial(self._note_end, wanted, request))
+
+    async def _run(self, request: CorrectionRequest, until_s: float, at_once: asyncio.Semaphore) -> Completion:
+        arrived_s = time.monotonic()
+        async with at_once:
+            return await self._loop.run_in_executor(self._pool, self._compute, request, until_s, arrived_s)
 
     def _charge(self, wanted: Submission) -> None:
         """Do what ENQUEUE does (over_limit): a second's worth may come at once, or one request. Raises RateLimited."""
@@ -98,7 +102,7 @@ class LocalEngines(ApiMailbox):
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
         self._used[wanted.client] = untils
 
-    def _note_end(self, wanted: Submission, request: CorrectionRequest, job: asyncio.Future[Completion]) -> None:
+    def _note_end(self, wanted: Submission, request: CorrectionRequest, job: asyncio.Task[Completion]) -> None:
         self._jobs.pop(request.request_id, None)
         self._reserved_tokens -= request.reserved_tokens
         try:

@@ -198,6 +198,19 @@ def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: Lo
     assert_balanced(call(local, local.observe()), done=3, refused_full=1, refused_sentences=2)
 
 
+def test_a_text_of_many_sentences_leaves_an_engine_to_others() -> None:
+    engines = [an_engine(), an_engine()]
+    local = begun(LocalEngines(engines, max_waiting=9))
+    with ThreadPoolExecutor(2) as pool, held(engines[0]) as first, held(engines[1]) as second:
+        text = pool.submit(correct, local, *"abcde")
+        eventually(lambda: any(engine.policy.has_work for engine in engines))
+        other = pool.submit(correct, local, "other")
+        eventually(lambda: any(engine.policy.holds("other") for engine in engines))
+        first.set(), second.set()
+
+        assert [len(each.result(LONG_S)) for each in (text, other)] == [5, 1]
+
+
 def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines, engine: Engine) -> None:
     with ThreadPoolExecutor(2) as pool, served_by(engine) as served, held(engine) as may_go_on:
         first = pool.submit(correct, local, "first")
