@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import socket
 import threading
 from dataclasses import replace
 
@@ -10,21 +13,24 @@ import pytest
 from hiredis import pack_command
 from redis import Redis
 
+from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady, RequestFailed
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
+    SubmittingMailbox,
     a_bare_submission,
     a_request,
     an_answer,
     answer,
     eventually,
     take,
+    unblocked,
 )
 from tests.pace import patient
 from tests.recorded_requests import a_record
 from worker.queue import api_end, api_link
-from worker.queue.connection import Command, RedisConnection
+from worker.queue.connection import Address, Command, RedisConnection
 from worker.queue.protocol import Submission
 
 
@@ -138,6 +144,30 @@ def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
     goes_on.set()
     assert wait.result(patient(20)) is None
     assert take(house.worker()) == ["a"]
+
+
+@pytest.mark.parametrize("hangs", ["from the start", "later"])
+def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
+    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, hangs: str
+) -> None:
+    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 0.3)
+    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = private_redis.url if hangs == "later" else f"redis://127.0.0.1:{silent.getsockname()[1]}"
+    api = SubmittingMailbox(Address(url, 3600.0))
+    if hangs == "later":
+        assert api.status().redis_ok
+        os.kill(private_redis.pid, signal.SIGSTOP)
+    plain, kept = a_bare_submission([a_request("plain")]), a_record("kept", is_async=True)
+    plain.may_be_known = False
+    try:
+        for wanted in (plain, api.recorded(kept, [a_request("kept")])):
+            with pytest.raises(NotReady):
+                unblocked(lambda wanted=wanted: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
+    finally:
+        os.kill(private_redis.pid, signal.SIGCONT)
+        silent.close()
+        api.close()
 
 
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:

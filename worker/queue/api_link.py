@@ -8,7 +8,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
+from math import inf
 from typing import Any
 
 from hiredis import PushNotification
@@ -26,6 +27,7 @@ _MOST_AT_ONCE = 65_536  # bytes that the kernel takes, even where Redis reads no
 _PAUSE_S = 0.02
 LAST_CALLS_S = 0.5  # after `stop`
 _REPLY_WITHIN_S = 2.0
+_LOOK_S = 0.1  # between looks at what waits for too long
 POLL_S = 1.0
 _LOST_FOR_S = 1.0  # a connection may be for a moment; requests wait for it for two seconds
 
@@ -43,7 +45,8 @@ class Link:
     """Sends what waits as one packet, and hears what is published for this process.
 
     Requests that stand next to each other in a packet are enqueued by one script. One packet is under way at a time, so
-    that the more there is to send, the more goes into each. Every command sent here may safely be sent twice.
+    that the more there is to send, the more goes into each. Every command sent here may safely be sent twice. What has
+    no reply when its patience ends fails, also while Redis hangs; a reply that comes later is ignored.
 
     Pub/sub forgets what nobody hears. So all who wait are looked up whenever the connection stands again, and once a
     second those that have waited for longer than that: `on_poll(older_than_s)`.
@@ -62,15 +65,15 @@ class Link:
         self._channel, self._limits = channel, limits
         self._on_message, self._on_poll = on_message, on_poll
         self._calls: deque[Call | Submission] = deque()
-        self._groups: list[Sequence[Call | Submission]] | None = None  # of each command that is under way
+        self._groups: list[list[Call | Submission]] = []  # of each command that is under way
         self._replies: list[Any] = []  # that have come of it
-        self._is_due = self._is_opening = False  # a look at what waits is due, or the connection on its way
-        self._timer: asyncio.TimerHandle | None = None
-        self._stop_at_s: float | None = None
-        # When the connection was, and how.
-        self._lost: tuple[float, BaseException | None] | None = time.monotonic(), None
-        self._loop.call_later(POLL_S, self._poll)
-        self._wake_up()
+        self._news = self._loop.create_future()  # something to send, all replies, or a fault
+        self._fault: MailboxDown | None = None  # of the connection that stands
+        self._sent_s = self._polled_s = time.monotonic()
+        self._stop_at_s = inf
+        self._lost: tuple[float, BaseException | None] | None = (self._sent_s, None)  # when the connection was, and how
+        self._talking = self._loop.create_task(self._talk())
+        self._loop.call_later(_LOOK_S, self._look)
 
     @property
     def refusal(self) -> str:
@@ -93,12 +96,13 @@ class Link:
 
     def post(self, what: Command | Submission, patience_s: float, on_reply: OnReply | None = None) -> None:
         """Send without waiting for the reply."""
-        call = what if isinstance(what, Submission) else Call(what)
-        call.give_up_at_s, call.on_reply = time.monotonic() + patience_s, on_reply
-        if self._stop_at_s is not None and time.monotonic() >= self._stop_at_s:
+        call, now = what if isinstance(what, Submission) else Call(what), time.monotonic()
+        call.give_up_at_s, call.on_reply = now + patience_s, on_reply
+        if now >= self._stop_at_s:
             _settle(call, MailboxDown("stopped"), "")
-        else:
-            self._calls.append(call)
+            return
+        self._calls.append(call)
+        if not self._groups:  # at the end of this iteration of the loop: what else it brings goes into the same packet
             self._wake_up()
 
     @property
@@ -108,124 +112,90 @@ class Link:
     def stop(self) -> None:
         """What is under way, and what is cancelled because of the stop, still goes out; nothing is waited for."""
         self._stop_at_s = time.monotonic() + LAST_CALLS_S
-        self._loop.call_later(LAST_CALLS_S, self._connection.close)
+        self._loop.call_later(LAST_CALLS_S, self._talking.cancel)
+
+    async def _talk(self) -> None:
+        try:
+            while True:
+                try:
+                    await self._connection.in_thread(self._connection.open)
+                    self._lost = self._fault = None
+                    self._look_up(0.0)
+                    while True:
+                        await self._exchange()
+                except Exception as error:  # nothing must end what all requests go through
+                    self._break_off(error)
+                await asyncio.sleep(_PAUSE_S)
+        finally:
+            self._connection.close()
+
+    async def _exchange(self) -> None:
+        """Send the next packet, and wait for its replies. Raises MailboxDown."""
+        await self._until(lambda: bool(self._calls))
+        commands, num_bytes = self._next_packet()
+        self._sent_s = time.monotonic()
+        if num_bytes > _MOST_AT_ONCE:
+            await self._connection.in_thread(self._connection.send, *commands)
+        elif commands:
+            self._connection.send(*commands)
+        await self._until(lambda: not self._groups)
+
+    async def _until(self, is_there: Callable[[], bool]) -> None:
+        while self._fault is None and not is_there():
+            self._news = self._loop.create_future()
+            await self._news
+        if self._fault is not None:
+            raise self._fault
 
     def _wake_up(self) -> None:
-        """At the end of this iteration of the loop: what else it brings goes into the same packet."""
-        if not self._is_due:
-            self._is_due = True
-            self._loop.call_soon(self._look)
+        if not self._news.done():
+            self._news.set_result(None)
 
-    def _look(self) -> None:
-        self._is_due = False
-        if self._groups is not None or self._is_opening or (self._stop_at_s is not None and not self._calls):
-            return
-        if self._connection.is_open:
-            self._send_next()
-        else:
-            try:
-                opening = self._connection.in_thread(self._connection.open)
-            except RuntimeError as error:  # no thread can be started
-                calls, self._calls = list(self._calls), deque()
-                self._try_again(calls, error)
+    def _next_packet(self) -> tuple[list[Command], int]:
+        """What waits and fits into one, and its bytes; `_groups` are the calls of each of its commands."""
+        commands: list[list[Any]] = []
+        num_calls = num_bytes = 0
+        while self._calls and num_calls < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
+            call, num_calls = self._calls.popleft(), num_calls + 1
+            if isinstance(call, Submission):
+                try:
+                    words: Command = (encode_submission(call, self._limits),)
+                except Exception as error:
+                    logger.exception("a request cannot be written; the others go out")
+                    _settle(call, [b"fault", repr(error).encode()], "")
+                    continue
+                if not (self._groups and isinstance(self._groups[-1][0], Submission)):
+                    self._groups.append([])
+                    commands.append([*enqueue_command(self._channel, self._limits, ())])
+                self._groups[-1].append(call)
+                commands[-1] += words
             else:
-                self._is_opening = True
-                opening.add_done_callback(self._note_open)
-
-    def _note_open(self, opening: asyncio.Future[None]) -> None:
-        self._is_opening = False
-        if (error := opening.exception()) is None:
-            self._lost = None
-            self._look_up(0.0)
-            self._send_next()
-        else:
-            calls, self._calls = list(self._calls), deque()
-            self._try_again(calls, error)
-
-    def _poll(self) -> None:
-        if self._stop_at_s is None:
-            self._look_up(1.0)
-            self._loop.call_later(POLL_S, self._poll)
-
-    def _look_up(self, older_than_s: float) -> None:
-        try:
-            self._on_poll(older_than_s)
-        except Exception:
-            logger.exception("the answers that are missing could not be looked up")
-
-    def _send_next(self) -> None:
-        packet, num_bytes = self._next_packet()
-        if not packet:
-            return
-        commands: list[Command] = []
-        groups: list[Sequence[Call | Submission]] = []
-        for are_requests, some in groupby(packet, key=lambda one: isinstance(one[0], Submission)):
-            calls, words = zip(*some, strict=True)
-            groups += [calls] if are_requests else [(call,) for call in calls]
-            if are_requests:
-                words = (enqueue_command(self._channel, self._limits, [packed for (packed,) in words]),)
-            commands += words
-        self._groups = groups
-        if num_bytes > _MOST_AT_ONCE:
-            sending = self._connection.in_thread(self._connection.send, *commands)
-            sending.add_done_callback(lambda sent: self._note_sent(sent.exception()))
-            return
-        error = None
-        try:
-            self._connection.send(*commands)
-        except Exception as raised:
-            error = raised
-        self._note_sent(error)
-
-    def _note_sent(self, error: BaseException | None) -> None:
-        if error is None:
-            late = MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s")
-            self._timer = self._loop.call_later(_REPLY_WITHIN_S, self._break_off, late)
-        elif isinstance(error, MailboxDown):
-            self._break_off(error)
-        else:  # nothing must end what all requests go through
-            logger.error("a packet could not be sent", exc_info=error)
-            for call in chain.from_iterable(self._finish_packet()):
-                _settle(call, MailboxDown("a packet could not be sent"), "")
-            self._break_off(error)
-
-    def _next_packet(self) -> tuple[list[tuple[Call | Submission, Command]], int]:
-        """What waits and fits into one, each with its words; and its bytes."""
-        packet: list[tuple[Call | Submission, Command]] = []
-        num_bytes = 0
-        while self._calls and len(packet) < _MAX_COMMANDS and num_bytes < _MAX_BYTES:
-            call = self._calls.popleft()
-            try:
-                words = (encode_submission(call, self._limits),) if isinstance(call, Submission) else call.command
-            except Exception as error:  # as above
-                logger.exception("a request cannot be written; the others go out")
-                _settle(call, [b"fault", repr(error).encode()], "")
-            else:
-                packet.append((call, words))
-                num_bytes += sum([len(word) for word in words if isinstance(word, (str, bytes))])
-        return packet, num_bytes
+                words = call.command
+                self._groups.append([call])
+                commands.append([*words])
+            num_bytes += sum([len(word) for word in words if isinstance(word, (str, bytes))])
+        return [tuple(command) for command in commands], num_bytes
 
     def _receive(self) -> None:
         """Something has come."""
         try:
             received = self._connection.receive_ready()
         except MailboxDown as error:
-            self._break_off(error)
+            self._note_fault(error)
             return
         self._replies += [each for each in received if not isinstance(each, PushNotification)]
-        if len(self._replies) > len(self._groups or ()):
-            self._break_off(MailboxDown("Redis sent a reply that nobody has asked for"))
-        elif self._replies and len(self._replies) == len(self._groups or ()):
+        if len(self._replies) > len(self._groups):
+            self._note_fault(MailboxDown("Redis sent a reply that nobody has asked for"))
+        elif self._replies and len(self._replies) == len(self._groups):
             self._settle_packet()
         for each in received:  # a place that an answer leaves is free after a refusal of the same moment
             if isinstance(each, PushNotification):
                 self._hear(each[2])
 
     def _settle_packet(self) -> None:
-        run_id, replies = self._connection.run_id, self._replies
-        groups = self._finish_packet()
-        if self._calls:
-            self._wake_up()
+        run_id, groups, replies = self._connection.run_id, self._groups, self._replies
+        self._groups, self._replies = [], []
+        self._wake_up()
         for group, reply in zip(groups, replies, strict=True):
             is_shared = isinstance(group[0], Submission) and not isinstance(reply, Exception)
             for call, own in zip(group, reply if is_shared else [reply] * len(group), strict=True):
@@ -238,32 +208,55 @@ class Link:
             logger.exception("an answer could not be handled")
             self._look_up(0.0)
 
-    def _finish_packet(self) -> list[Sequence[Call | Submission]]:
-        groups, self._groups, self._replies = self._groups or [], None, []
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        return groups
-
-    def _break_off(self, error: BaseException) -> None:
-        """Whether the packet has run is not known."""
-        self._connection.close()
-        self._try_again(list(chain.from_iterable(self._finish_packet())), error)
-
-    def _try_again(self, calls: list[Call | Submission], error: BaseException) -> None:
+    def _look(self) -> None:
+        """Look for calls and answers that have waited for too long."""
         now = time.monotonic()
-        if self._lost is None and self._stop_at_s is None:  # said once, not at every attempt
+        if now >= self._stop_at_s - LAST_CALLS_S:
+            return
+        if self._groups and now >= self._sent_s + _REPLY_WITHIN_S:
+            self._note_fault(MailboxDown(f"no reply within {_REPLY_WITHIN_S:g} s"))
+        self._give_up((self._lost and self._lost[1]) or MailboxDown("no reply in time"), now)
+        if now >= self._polled_s + POLL_S:
+            self._polled_s = now
+            self._look_up(1.0)
+        self._loop.call_later(_LOOK_S, self._look)
+
+    def _look_up(self, older_than_s: float) -> None:
+        try:
+            self._on_poll(older_than_s)
+        except Exception:
+            logger.exception("the answers that are missing could not be looked up")
+
+    def _note_fault(self, fault: MailboxDown) -> None:
+        self._fault = fault
+        self._wake_up()
+
+    def _break_off(self, error: Exception) -> None:
+        """Whether the packet has run is not known: it is sent again."""
+        self._connection.close()
+        is_stopping = self._stop_at_s < inf
+        if self._lost is None and not is_stopping:  # said once, not at every attempt
             logger.warning("the connection to Redis broke; connecting again: %s", error)
-        self._lost = now if self._lost is None else self._lost[0], error
-        for call in reversed(calls):
-            if self._stop_at_s is not None or now >= call.give_up_at_s:
-                _settle(call, error, "")
-                continue
+        self._lost = time.monotonic() if self._lost is None else self._lost[0], error
+        sent, self._groups, self._replies = list(chain.from_iterable(self._groups)), [], []
+        if sent and not isinstance(error, MailboxDown):
+            logger.error("a packet could not be sent", exc_info=error)
+            for call in sent:  # they would fail again
+                _settle(call, MailboxDown("a packet could not be sent"), "")
+            sent = []
+        for call in sent:
             if isinstance(call, Submission):
                 call.may_be_known = True
-            self._calls.appendleft(call)
-        self._is_due = True
-        self._loop.call_later(_PAUSE_S, self._look)
+        self._calls.extendleft(reversed(sent))
+        self._give_up(error, inf if is_stopping else time.monotonic())
+
+    def _give_up(self, error: BaseException, now: float) -> None:
+        """Fail what has waited for as long as it may, also what is under way."""
+        late = [call for call in chain(self._calls, *self._groups) if now >= call.give_up_at_s]
+        for call in late:
+            _settle(call, error, "")
+        if late:
+            self._calls = deque(call for call in self._calls if now < call.give_up_at_s)
 
 
 def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]) -> Command:
@@ -273,10 +266,12 @@ def enqueue_command(channel: str, limits: MailboxLimits, wanted: Sequence[bytes]
 
 
 def _settle(call: Call | Submission, reply: Any, run_id: str) -> None:
+    """Once: what comes later is ignored."""
+    on_reply, call.on_reply = call.on_reply, None
     if isinstance(reply, ResponseError):
         logger.error("Redis refused a command: %s", reply)
-    if call.on_reply is not None:
+    if on_reply is not None:
         try:
-            call.on_reply(call, reply, run_id)
+            on_reply(call, reply, run_id)
         except Exception:  # one reply must not end what all requests go through
             logger.exception("a reply could not be handled")
