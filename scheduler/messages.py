@@ -172,6 +172,7 @@ class Delivery:
     left_s: float = inf  # until its deadline, from now on
     streams: bool = False  # somebody wants to hear every token
     is_suspect: bool = False  # an earlier worker died with it: nothing else runs with it and its group
+    handed: Any = None  # what another worker has read of it: bytes, and once they are opened a scheduler.pools.Handed
 
     submitted_s: float = field(default=0.0, init=False)
     deadline_s: float = field(default=inf, init=False)
@@ -191,7 +192,7 @@ class Delivery:
     @property
     def num_rows(self) -> int:
         """Return how many its first iteration computes."""
-        return len(self.request.prompt_ids)
+        return len(self.request.prompt_ids) if self.handed is None else 1
 
     @property
     def queue_s(self) -> float:

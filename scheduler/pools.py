@@ -23,18 +23,6 @@ class Handed:
     decoder: tuple[float, float, int] = (0.0, 0.0, 0)  # certainty, what is asked besides, next place
 
 
-@dataclass(slots=True)
-class HandedDelivery(Delivery):
-    """A request whose prompt has been read elsewhere."""
-
-    handoff: bytes = b""  # as they came; the engine opens them
-    handed: Handed | None = None  # None: not opened yet, or lost on its way, and the prompt is read again
-
-    @property
-    def num_rows(self) -> int:
-        return len(self.request.prompt_ids) if self.handed is None else 1
-
-
 class DecodeBatching(ContinuousBatching):
     """Decodes what was handed over, and reads the prompts of what was lost on its way."""
 
@@ -45,21 +33,15 @@ class DecodeBatching(ContinuousBatching):
 
     def plan(self, now: float) -> StepPlan:
         plan = super().plan(now)
-        self.joined = tuple(sequence for sequence in plan.prefills if handed_of(sequence))
+        self.joined = tuple(sequence for sequence in plan.prefills if sequence.handed)
         for sequence in self.joined:
             self._continue(sequence)
-        prefills = tuple(sequence for sequence in plan.prefills if not handed_of(sequence))
+        prefills = tuple(sequence for sequence in plan.prefills if not sequence.handed)
         return StepPlan(prefills, plan.decodes + self.joined, plan.deferred_id)
 
     def _continue(self, sequence: Delivery) -> None:
         """As if it had been read here: the times count from its acceptance, whichever clock they are from."""
-        handed = handed_of(sequence)
-        assert handed is not None
+        handed: Handed = sequence.handed
         sequence.output_ids.append(handed.first_id)
         sequence.admitted_s = sequence.submitted_s - sequence.waited_s + handed.queue_s
         sequence.first_token_s = sequence.admitted_s + handed.prefill_s
-
-
-def handed_of(sequence: Delivery) -> Handed | None:
-    """None of a sequence whose prompt is read here."""
-    return sequence.handed if isinstance(sequence, HandedDelivery) else None

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from redis import Redis
 
 from scheduler.messages import NO_CAPACITY, Delivery, Inbox
-from scheduler.pools import HandedDelivery
 from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, SubmittingMailbox, a_request, take
 from worker.pools.decode import DECODE_QUEUE, DecodeEnd
 from worker.pools.prefill import PrefillEnd, ReadPrompt
@@ -67,8 +66,7 @@ def hand_over(worker: PrefillEnd, *names: str, handoff: bytes = b"state of ") ->
 
 
 def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
-    assert all(isinstance(one, HandedDelivery) for one in deliveries)
-    return {one.request.request_id: one.handoff for one in deliveries}
+    return {one.request.request_id: one.handed for one in deliveries}
 
 
 def a_request_that_was_read(pools: Pools, name: str = "a") -> tuple[SubmittingMailbox, Submission, PrefillEnd]:

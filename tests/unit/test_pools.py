@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from scheduler.messages import Delivery
-from scheduler.pools import Handed, HandedDelivery
+from scheduler.pools import Handed
 from tests.unit.small_model import random_weights
 from tests.unit.two_engines import decode, handed_over, plain, prefill, read, request, run
 from worker.pools.handoff import HandoffError, pack, unpack, weights_digest
@@ -54,7 +54,7 @@ def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
     (prompt,) = reader.progress()
     second = decode(lambda: 5000.0)
 
-    second.accept(HandedDelivery(one, 1, waited_s=6.0, handoff=prompt.handoff))
+    second.accept(Delivery(one, 1, waited_s=6.0, handed=prompt.handoff))
     timings = run(second)["r"].timings
 
     assert timings.queue_s == pytest.approx(2.0)
@@ -76,7 +76,7 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> N
         "no sums": b"ABCD" + raw[4:], "forged": pack(replace(whole_one, first_id=4000), digest), "other weights": raw,
     }  # fmt: skip
 
-    second.accept(HandedDelivery(one, 1, 0.0, handoff=handoff[lost]))
+    second.accept(Delivery(one, 1, 0.0, handed=handoff[lost]))
 
     assert run(second)["r"].output_ids == expected
     assert second.num_read_again == 1

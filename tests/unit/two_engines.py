@@ -8,7 +8,6 @@ import numpy as np
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Completion, CorrectionRequest, Delivery
-from scheduler.pools import HandedDelivery
 from tests.unit.small_model import CONFIG, random_weights
 from worker.engine import Engine
 from worker.model.forward import MiniGPT
@@ -56,6 +55,6 @@ def read(requests: list[CorrectionRequest], reader: PrefillEngine) -> tuple[dict
     return {one.request_id: one for one in ended}, prompts
 
 
-def handed_over(requests: list[CorrectionRequest], prompts: list[ReadPrompt]) -> list[HandedDelivery]:
+def handed_over(requests: list[CorrectionRequest], prompts: list[ReadPrompt]) -> list[Delivery]:
     by_id = {one.request_id: one for one in requests}
-    return [HandedDelivery(by_id[one.request_id], 1, 0.0, handoff=one.handoff) for one in prompts]
+    return [Delivery(by_id[one.request_id], 1, 0.0, handed=one.handoff) for one in prompts]

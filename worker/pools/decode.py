@@ -13,7 +13,7 @@ from typing import Any
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import ID_MASK, Completion, Delivery
 from scheduler.observations import Observations
-from scheduler.pools import DecodeBatching, HandedDelivery, handed_of
+from scheduler.pools import DecodeBatching
 from worker.engine import Engine
 from worker.pools.handoff import HandoffError, MovableDecoder, unpack, weights_digest
 from worker.queue.worker_end import WorkerMailbox
@@ -35,29 +35,26 @@ class DecodeEngine(Engine):
         self.num_read_again = 0
 
     def accept(self, delivery: Delivery) -> Completion | None:
-        if isinstance(delivery, HandedDelivery):
+        if delivery.handed is not None:
             self._open(delivery)
         return super().accept(delivery)
 
-    def _open(self, delivery: HandedDelivery) -> None:
-        request = delivery.request
+    def _open(self, delivery: Delivery) -> None:
+        request, raw, delivery.handed = delivery.request, delivery.handed, None
         try:
             num_layers, _, width = self.model.arena.layers.shape
-            handed = unpack(delivery.handoff, self._digest, (num_layers, len(request.prompt_ids), width))
+            handed = unpack(raw, self._digest, (num_layers, len(request.prompt_ids), width))
             if handed.first_id & ID_MASK >= self.model.config.vocab_size:
                 raise HandoffError(f"its first token is {handed.first_id}")
             delivery.handed = handed
         except HandoffError as error:
             self.num_read_again += 1
             logger.warning("a prompt is read again", extra={"request_id": request.request_id, "reason": str(error)})
-        delivery.handoff = b""
 
     def _placed(self, plan: StepPlan) -> StepPlan:
         for sequence in self._pool.joined:
             self._place(sequence)
-            handed = handed_of(sequence)
-            assert handed is not None
-            num_tokens, slot = len(sequence.request.prompt_ids), sequence.slot
+            handed, num_tokens, slot = sequence.handed, len(sequence.request.prompt_ids), sequence.slot
             self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = handed.kv
             self._num_tokens[slot] = num_tokens + 1
             self._last_token[slot] = sequence.output_ids[0] & ID_MASK
@@ -89,13 +86,11 @@ class DecodeEnd(WorkerMailbox):
         gets = [("GETDEL", f"miniserve:handoff:{row[0].decode()}") for row in raw_deliveries]
         replies = self._guarded(lambda: self._claims.ask(*gets)) if gets else []
         handoffs = {row[0].decode(): raw for row, raw in zip(raw_deliveries, replies, strict=True)}
-        return tuple(_with_handoff(one, handoffs[one.request_id]) for one in super()._open_deliveries(raw_deliveries))
-
-
-def _with_handoff(one: Delivery, handoff: Any) -> Delivery:
-    """A reply without bytes, or a refusal, is no handoff."""
-    about = one.attempt, one.waited_s, one.left_s, one.streams, one.is_suspect
-    return HandedDelivery(one.request, *about, handoff=handoff if isinstance(handoff, bytes) else b"")
+        deliveries = super()._open_deliveries(raw_deliveries)
+        for one in deliveries:
+            handoff = handoffs[one.request_id]
+            one.handed = handoff if isinstance(handoff, bytes) else b""  # it is gone, or Redis refused
+        return deliveries
 
 
 def prepare(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
