@@ -14,13 +14,13 @@ from redis import Redis, RedisError
 from ops.options import option, with_settings
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
-from worker.queue.connection import Address, RedisConnection, refusal_of
-from worker.queue.dead_letters import NoDeadLetter, move
+from worker.queue.connection import Address, RedisConnection, refusal_of, script
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
 _PAGE = 200  # ids, in one round trip
+_SPOKEN = {"canceled": "cancelled"}  # RQ's spelling, and ours
 _LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
 
 
@@ -106,12 +106,14 @@ def _each(settings: Settings, ids: tuple[str, ...], name: str, done: str) -> Non
     connection, num_failed = RedisConnection(Address(settings.redis_url)), 0
     try:
         for request_id in ids:
-            try:
-                move(connection, name, request_id)
+            found = connection.ask_one(script(name, request_id)).decode()
+            if found in ("revived", "dropped"):
                 click.echo(f"{request_id}: {done}")
-            except NoDeadLetter as error:
-                num_failed += 1
-                click.echo(f"miniserve: {error}", err=True)
+                continue
+            num_failed += 1
+            unknown = f"there is no request {request_id}; dead letters are kept for a week"
+            fault = f"request {request_id} is no dead letter, it is {_SPOKEN.get(found, found)}" if found else unknown
+            click.echo(f"miniserve: {fault}", err=True)
     except MailboxDown as error:
         raise _unreachable(settings.redis_url, error) from None
     finally:

@@ -101,7 +101,7 @@ def test_what_is_no_dead_letter_is_left_alone_and_the_others_are_served(
     assert done.exit_code == 1
     assert "request waiting is no dead letter, it is queued" in done.output
     assert "there is no request unknown; dead letters are kept for a week" in done.output
-    assert "allowed are letters, digits" in done.output
+    assert "there is no request no id!;" in done.output
     assert "dead: " in done.output
     assert api.status().queue_depth == (2 if command == "requeue" else 1)
 

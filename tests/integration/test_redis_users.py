@@ -28,8 +28,7 @@ from tests.recorded_requests import a_record
 from tests.running_system import send
 from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import PrefillEnd
-from worker.queue.connection import Address, RedisConnection, script_sources
-from worker.queue.dead_letters import move
+from worker.queue.connection import Address, RedisConnection, script, script_sources
 from worker.queue.protocol import CancelResult
 from worker.queue.redis_observer import Phase, SystemReader
 from worker.queue.status_client import StatusClient
@@ -140,7 +139,7 @@ def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_wor
     with pytest.raises(RequestFailed):
         api.wait(ticket)
 
-    move(RedisConnection(Address(server.url("api"))), "revive", "dead")
+    RedisConnection(Address(server.url("api"))).ask_one(script("revive", "dead"))
     answer(worker, *take(worker))
 
     watch = StatusClient(Address(server.url("api")), lambda: {"http_requests": 3.0})

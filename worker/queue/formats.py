@@ -44,12 +44,6 @@ def is_request_id(text: str) -> bool:
     return _JOB_ID.fullmatch(text) is not None
 
 
-def check_request_id(request_id: str) -> None:
-    """Raises ValueError."""
-    if not is_request_id(request_id):
-        raise ValueError(f"request id {request_id!r}; allowed are letters, digits, '_' and '-', at most 128")
-
-
 def encode_request(request: CorrectionRequest) -> bytes:
     """RQ's `data`: function, instance, arguments, keyword arguments."""
     return to_json([FUNCTION_NAME, None, [request.to_wire()], {}])
