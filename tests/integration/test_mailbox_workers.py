@@ -30,14 +30,14 @@ def die_without_a_word(worker: WorkerMailbox) -> None:
 
 def lose_the_next_reply(line: RedisConnection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Redis has run the commands; the connection breaks before their replies arrive."""
-    read = line._line.read
+    read = line.read
 
     def break_once() -> None:
         read()
         monkeypatch.undo()
         raise ConnectionResetError("cut")
 
-    monkeypatch.setattr(line._line, "read", break_once)
+    monkeypatch.setattr(line, "read", break_once)
 
 
 def test_the_work_of_a_worker_that_died_is_taken_over_soon(house: RedisHouse) -> None:

@@ -114,11 +114,11 @@ def script(name: str, *arguments: Any) -> Command:
     return ("EVALSHA", _digests()[name], 0, *arguments)
 
 
-class RedisConnection:
+class RedisConnection(Line):
     """Connects when first used and again after every failure."""
 
     def __init__(self, address: Address) -> None:
-        self._line = Line(*address)
+        super().__init__(*address)
         self.is_open = False
         self._num_expected = 0  # replies to what was sent
         self.run_id = ""  # of the Redis process behind the connection; another one may have lost the last second
@@ -140,11 +140,6 @@ class RedisConnection:
         except (ResponseError, OSError) as error:
             raise self._broken(refusal_of(error) or error) from error
 
-    @property
-    def descriptor(self) -> int:
-        """The file that an event loop may watch while the connection is open."""
-        return self._line.descriptor
-
     def open(self) -> None:
         """Connect where it is not. Raises MailboxDown."""
         if self.is_open:
@@ -164,7 +159,7 @@ class RedisConnection:
     def receive_ready(self) -> list[Any]:
         """The next replies that are whole, where something has come; as `ask`."""
         try:
-            replies = self._line.read_ready()
+            replies = self.read_ready()
         except (ResponseError, OSError) as error:
             raise self._broken(error) from error
         self._num_expected -= len(replies)
@@ -186,33 +181,31 @@ class RedisConnection:
     def has_reply(self, timeout_s: float = 0.0) -> bool:
         """Whether `receive` would find a reply, or a broken connection, without a wait. Raises MailboxDown."""
         try:
-            return self._line.has_data(timeout_s)
+            return self.has_data(timeout_s)
         except (ResponseError, OSError) as error:
             raise self._broken(error) from error
 
     @property
     def address(self) -> str:
         """Our end, as CLIENT LIST shows it and RQ's tools with it; 'unknown' while it is not open, as theirs."""
-        line = self._line.sock if self.is_open else None
-        if line is None:
+        if self.sock is None:
             return "unknown"
-        if line.family == socket.AF_UNIX:
-            return f"{line.getpeername()}:0"
-        host, port, *_ = line.getsockname()
+        if self.sock.family == socket.AF_UNIX:
+            return f"{self.sock.getpeername()}:0"
+        host, port, *_ = self.sock.getsockname()
         return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def close(self) -> None:
         self.is_open = False
         self._num_expected = 0
-        self._line.disconnect()
+        super().close()
 
     def _broken(self, why: object) -> MailboxDown:
         self.close()
         return MailboxDown(str(why))
 
     def _open(self) -> None:
-        self._line.disconnect()
-        self._line.connect()
+        self.connect()
         self._send([("INFO",)])
         (info,) = self._read_all()
         facts = {} if isinstance(info, ResponseError) else facts_of(info)
@@ -227,12 +220,12 @@ class RedisConnection:
         self.is_open = True
 
     def _send(self, commands: Any) -> None:
-        self._line.send(b"".join(map(pack_command, commands)))
+        self.write(b"".join(map(pack_command, commands)))
         self._num_expected += len(commands)
 
     def _read_all(self) -> list[Any]:
         num_expected, self._num_expected = self._num_expected, 0
-        return [self._line.read() for _ in range(num_expected)]
+        return [self.read() for _ in range(num_expected)]
 
 
 def checked(reply: Any) -> Any:

@@ -44,7 +44,7 @@ class ResponseError(Exception):
 class Line:
     """To the Redis of a sound URL, or to the primary of the sentinels that it names. All that breaks it is an OSError.
 
-    It belongs to one thread, but for `disconnect`, which wakes a thread that reads.
+    It belongs to one thread, but for `close`, which wakes a thread that reads.
     """
 
     def __init__(self, url: str, timeout_s: float, usual_port: int = _PORT) -> None:
@@ -63,7 +63,7 @@ class Line:
 
     def connect(self) -> None:
         """Raises ResponseError, too, where Redis refuses the user, the password or the database."""
-        self.disconnect()
+        self.close()
         self._reader = hiredis.Reader(protocolError=ConnectionError, replyError=ResponseError, notEnoughData=_NOTHING)
         try:
             self.sock = self._opened()
@@ -105,7 +105,7 @@ class Line:
                     sentinel.connect()
                     words = sentinel._ask("SENTINEL", "MASTER", self._service)
                 finally:
-                    sentinel.disconnect()
+                    sentinel.close()
                 facts = {} if isinstance(words, ResponseError) else dict(zip(words[::2], words[1::2], strict=True))
                 if facts and b"_down" not in facts[b"flags"]:
                     found.append(facts)
@@ -116,10 +116,10 @@ class Line:
         raise ConnectionError(f"no sentinel names a primary of {self._service!r}: {reasons}")
 
     def _ask(self, *command: Any) -> Any:
-        self.send(hiredis.pack_command(command))
+        self.write(hiredis.pack_command(command))
         return self.read()
 
-    def send(self, packed: bytes) -> None:
+    def write(self, packed: bytes) -> None:
         self._open_socket().sendall(packed)
 
     def read(self) -> Any:
@@ -164,12 +164,13 @@ class Line:
 
     @property
     def descriptor(self) -> int:
+        """The file that an event loop may watch while the line is connected."""
         return self._open_socket().fileno()
 
     def has_data(self, timeout_s: float) -> bool:
         return bool(self._num_pending() or self._poll.poll(timeout_s * 1e3))
 
-    def disconnect(self) -> None:
+    def close(self) -> None:
         sock, self.sock = self.sock, None
         if sock is not None:
             with suppress(OSError):

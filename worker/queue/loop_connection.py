@@ -39,7 +39,7 @@ class LoopConnection(RedisConnection):
         super()._open()
         for command in (("HELLO", 3), ("SUBSCRIBE", self._channel)):
             self._send([command])
-            if isinstance(reply := self._line.read(), ResponseError):
+            if isinstance(reply := self.read(), ResponseError):
                 raise reply
 
     def _watch(self, _: object) -> None:
