@@ -101,7 +101,6 @@ class Heartbeat:
         self._is_watched = False
         self._num_workers = 1
         self._register_at_s = 0.0
-        self._foreign = ""  # names of RQ's own workers
         self._report: Callable[[], WorkerReport] = WorkerReport
         self._last_report = WorkerReport()
         self._reporter = Reporter()
@@ -159,29 +158,18 @@ class Heartbeat:
             logger.warning("requests taken back from workers that died: %d", num_taken_back)
         if registered:
             self._register_at_s = time.monotonic() + _REGISTER_S
-            self._note_registered(*registered)
+            num_changed, self.num_decoders = registered
+            if num_changed:
+                logger.info("put %d requests right that were changed from outside", num_changed)
         if lost_lease and not is_first:
             self._register_at_s = 0.0
             self._on_lease_lost()
-
-    def _note_registered(self, num_changed: int, num_decoders: int, foreign: list[bytes]) -> None:
-        self.num_decoders = num_decoders
-        self._note_foreign(", ".join(name.decode(errors="replace") for name in foreign))
-        if num_changed:
-            logger.info("put %d requests right that were changed from outside", num_changed)
 
     def _note_suspended(self, is_suspended: bool) -> None:
         if is_suspended != self.is_suspended:
             self.is_suspended = is_suspended
             words = "suspended: this worker takes no request until `rq resume`" if is_suspended else "resumed"
             logger.warning("RQ's workers are %s", words)
-
-    def _note_foreign(self, names: str) -> None:
-        """RQ's own workers, as far as they are known; one line for each change."""
-        if names != self._foreign:
-            fault = "RQ's own workers take requests and fail them; stop them, ours take these back: "
-            logger.warning(fault + names if names else "no worker of RQ's takes requests any more")
-            self._foreign = names
 
     def _reported(self) -> WorkerReport:
         """A fault in its own report must not cost a worker its lease: then the last report is sent again."""

@@ -4,7 +4,7 @@
 -- ARGV: worker, lease in s, seconds since its last iteration; once a second also the number of jobs that it holds, its rate in
 -- reserved tokens/s with its role, then fields and values of its RQ worker hash.
 -- Returns { 1 if the lease had run out, jobs taken back, 1 if a client watches, 1 if RQ's workers are suspended, number of workers,
--- and once a second: jobs put right, decode workers, names of RQ's own workers }
+-- and once a second: jobs put right, decode workers }
 local worker, lease_s, idle_s, num_held, rate = unpack(ARGV, 1, 5)
 local key, num_taken_back, num_changed, needs_rules = 'rq:worker:' .. worker, 0, 0, false
 call('DEL', 'miniserve:nothing') -- a Redis without memory takes this write, and then the others
