@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from api.access import cross_origin
 from api.access.keys import admit_of
-from api.batch import routes as batches
-from api.http.app import Api, create_app
+from api.http.app import Api
 from api.kept import routes as kept_requests
 from api.languagetool import routes as languagetool
 from api.learners import routes as learners
@@ -31,15 +30,14 @@ if TYPE_CHECKING:
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
-    cross_origin, tracing, learners, batches, kept_requests, streams, observing, live_view, languagetool, openapi,
-    pages,
+    cross_origin, tracing, learners, kept_requests, streams, observing, live_view, languagetool, openapi, pages,
 )  # fmt: skip
 
 
 def create_site(corrector: Corrector, settings: Settings) -> Api:
     """The application around a corrector. Opens nothing but the file of keys, where the settings name one."""
     services = services_of(corrector, settings)
-    app = create_app(services)
+    app = Api(services)
     for plugin in PLUGINS:
         plugin.add(app, services)
     return app

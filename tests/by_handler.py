@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
+
+from werkzeug.datastructures import EnvironHeaders
 
 from api.http.handler import Enter, RequestHandler
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
-from api.http.request_input import declared_length
 from worker.queue.protocol import MailboxStatus
 
 
@@ -44,8 +46,11 @@ class Link:
     async def answer_of(self, handler: RequestHandler, environ: dict[str, Any]) -> None:
         self._answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._parts: list[bytes] = []
-        self._request = IncomingRequest(self, environ)
-        self._request.declared_bytes = declared_length(environ)
+        self._environ, self._request = environ, IncomingRequest(self, environ.get("REMOTE_ADDR", ""))
+        for name, value in EnvironHeaders(environ):
+            self._request.add_header(name.encode(), value.encode("latin-1"))
+        target = f"{quote(environ['PATH_INFO'], safe='/*', encoding='latin-1')}?{environ['QUERY_STRING']}"
+        self._request.end_head(environ["REQUEST_METHOD"], "1.1", target.encode("latin-1"))
         handler.begin(self._request)
         self.reply = await self._answer  # not returned: asyncio.run makes a text of what is
 
@@ -53,10 +58,8 @@ class Link:
         asyncio.get_running_loop().call_soon(self._send_body)
 
     def _send_body(self) -> None:
-        length = self._request.environ.get("CONTENT_LENGTH")
-        self._request.add_body(
-            self._request.environ["wsgi.input"].read(int(length) if length else -1), self._most_bytes
-        )
+        length = self._request.declared_bytes
+        self._request.add_body(self._environ["wsgi.input"].read(-1 if length is None else length), self._most_bytes)
         self._request.complete()
 
     def respond(self, request: IncomingRequest, reply: Reply) -> None:

@@ -16,7 +16,7 @@ from worker.queue.connection import SCRIPTS
 
 ROOT = Path(__file__).resolve().parents[1]
 ENTRIES = (
-    "api.http.app", "api.server.application", "api.server.serving", "api.server.worker", "worker.queue.api_end",
+    "api.http.app", "api.server.application", "api.server.serving", "worker.queue.api_end",
     "worker.queue.status_client", "worker.process",
 )  # fmt: skip
 _PURE = ("api.grammar", "scheduler.capacity")

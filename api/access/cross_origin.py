@@ -7,7 +7,7 @@ page of another origin sends its own.
 from __future__ import annotations
 
 from api.http.app import Api
-from api.http.incoming import Environ
+from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
 from api.service.exchange import Exchange
 from api.services import Services
@@ -32,18 +32,18 @@ def add(app: Api, services: Services) -> None:
     if not origins:
         return
 
-    def name_origin(_: Exchange, environ: Environ, reply: Reply) -> Reply:
+    def name_origin(_: Exchange, request: IncomingRequest, reply: Reply) -> Reply:
         # Without an origin, too: a cache must not give one's answer to another.
         reply.headers.append(("Vary", "Origin"))
-        origin = environ.get("HTTP_ORIGIN", "")
+        origin = request.headers.get("origin", "")
         if origin and (origin in origins or ANY_ORIGIN in origins):
             reply.headers.append(("Access-Control-Allow-Origin", origin))
             reply.headers.append(("Access-Control-Expose-Headers", _EXPOSED))
         return reply
 
-    def answer_preflight(_: Exchange, environ: Environ) -> Reply | None:
+    def answer_preflight(_: Exchange, request: IncomingRequest) -> Reply | None:
         """An origin that is not allowed gets the same: what is missing then is its name."""
-        if environ["REQUEST_METHOD"] != "OPTIONS" or "HTTP_ACCESS_CONTROL_REQUEST_METHOD" not in environ:
+        if request.method != "OPTIONS" or "access-control-request-method" not in request.headers:
             return None
         return Reply(b"", 204, list(_PREFLIGHT_HEADERS))
 

@@ -13,21 +13,19 @@ from typing import Any, cast
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 
-from api.http import request_input
-from api.http.app import Api
-from api.http.incoming import METHODS, Environ, IncomingRequest
+from api.http.app import PROBES, Api
+from api.http.incoming import METHODS, IncomingRequest, bearer_of, check_headers, correlation_id
 from api.http.replies import Reply, closing_headers, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
-from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, ServingError
+from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, RateLimited, ServingError
 
 # A client that sends again at once pays nothing for its refusal, but the process does, with CPU of requests that are
 # answered. 1,500 refusals a second take a tenth of a core; what is over waits for the next slice. With 4,000 a second
 # 56 % of the peak was left beside 1,200 such clients (drill `refusals`, two cores).
 SLICE_S = 0.02
 REFUSALS_IN_A_SLICE = 30
-_ROUTE = "/correct"
+_SHED = {"/correct": Overloaded, "/correct/batch": RateLimited}  # a full queue still says which texts are wrong
 _LONGEST_KNOWN = 128  # characters of a path
-_PROBES = ("/healthz", "/readyz")
 # Pages and their files, what programs read before they have a key, and what looks at the key itself.
 OPEN_ROUTES = frozenset("/ /docs /openapi.json /healthz /readyz /ops /static/<name> /v2/check /v2/languages".split())
 # Called before the body of a request is read. Raises QueueFull, RateLimited; returns what is called in the end.
@@ -39,7 +37,7 @@ class RequestHandler:
     """Used in one event loop, once all plug-ins are added to the application."""
 
     def __init__(self, api: Api, enter: Enter = lambda _: None) -> None:
-        self._api, self._enter, self._corrections = api, enter, api.corrections
+        self._api, self._enter = api, enter
         self._services = api.services
         self._router = api.url_map.bind("localhost")
         self._found = lru_cache(1024)(self._find)  # of short paths: nobody is asked for a key before
@@ -53,24 +51,24 @@ class RequestHandler:
 
     def begin(self, request: IncomingRequest) -> None:
         """The head has come, and all answers before this one on its connection have gone."""
-        environ = request.environ
         try:
             if request.fault is not None:
                 raise request.fault
-            if environ["PATH_INFO"] in _PROBES and environ["REQUEST_METHOD"] in ("GET", "HEAD"):
-                request.link.respond(request, self._probe(environ))
+            probe = request.path.removesuffix("/")
+            if probe in PROBES and request.method in ("GET", "HEAD"):
+                request.link.respond(request, self._probe(probe, request))
                 return
             leave = self._enter(request)
         except Exception as error:
             request.keeps_alive = False
-            request.link.respond(request, self.refusal(error, environ))
+            request.link.respond(request, self.refusal(error, request))
             return
         exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter(), when_left=request.when_left)
         try:
             work = self._begin(exchange, request)
         except Exception as error:
-            reply = self._closed(exchange, environ, error_reply(exchange, error))
-            if exchange.is_shed and exchange.route == _ROUTE:
+            reply = self._closed(exchange, request, error_reply(exchange, error))
+            if exchange.is_shed:
                 self._refuse(request, reply)
             else:
                 request.link.respond(request, reply)
@@ -83,37 +81,32 @@ class RequestHandler:
 
     def _begin(self, exchange: Exchange, request: IncomingRequest) -> Coroutine[Any, Any, Reply]:
         """What answers the request. Raises its refusal where its head is enough for that."""
-        environ = request.environ
-        request_input.check_headers(environ)
-        exchange.correlation_id = request_input.correlation_id(environ)
-        if "//" in environ["PATH_INFO"]:
-            for pattern, place in self._api.other_paths:
-                environ["PATH_INFO"] = pattern.sub(place, environ["PATH_INFO"])
+        check_headers(request.headers)
+        exchange.correlation_id = correlation_id(request.headers)
         for begin in self._api.begins:
-            if (reply := begin(exchange, environ)) is not None:
+            if (reply := begin(exchange, request)) is not None:
                 return _at_once(reply)
-        if environ["REQUEST_METHOD"] == "OPTIONS" and environ["PATH_INFO"] == "*":  # the whole server
+        if request.method == "OPTIONS" and request.path == "*":  # the whole server
             return _methods(METHODS)
-        find = self._found if len(environ["PATH_INFO"]) <= _LONGEST_KNOWN else self._find
-        exchange.route, view, values = find(environ["PATH_INFO"], environ["REQUEST_METHOD"])
+        find = self._found if len(request.path) <= _LONGEST_KNOWN else self._find
+        exchange.route, view, values = find(request.path, request.method)
         if exchange.route not in OPEN_ROUTES:
-            exchange.account = self._services.admit(request_input.bearer_of(environ))
-        if exchange.route == _ROUTE and environ["REQUEST_METHOD"] == "POST":
-            self._corrections.shed_load(exchange, environ)
+            exchange.account = self._services.admit(bearer_of(request.headers))
+        if exchange.route in _SHED and request.method == "POST":
+            self._api.shed_load(exchange, request, _SHED[exchange.route])
         return view(exchange, request, **values)
 
     def _find(self, path: str, method: str) -> tuple[str, View, dict[str, Any]]:
         """The route, its view and the values in its path. Raises NotFound, MethodNotAllowed."""
         try:
-            text = path.encode("latin-1").decode(errors="replace")  # WSGI hands out bytes as Latin-1
-            rule, values = self._router.match(text, method, return_rule=True)
+            rule, values = self._router.match(path, method, return_rule=True)
         except WerkzeugMethodNotAllowed as error:
             allowed = ", ".join(sorted(error.valid_methods or ()))
             raise MethodNotAllowed(method, allowed) from None
         except HTTPException:
             raise NotFound("There is nothing at this path; sentences go to POST /correct.") from None
         if method == "OPTIONS":
-            return rule.rule, partial(_methods, ", ".join(sorted(self._router.allowed_methods(text)))), {}
+            return rule.rule, partial(_methods, ", ".join(sorted(self._router.allowed_methods(path)))), {}
         return rule.rule, cast(View, self._api.view_functions[rule.endpoint]), dict(values)
 
     async def _run(
@@ -128,7 +121,7 @@ class RequestHandler:
                 reply = await work
             except Exception as error:
                 reply = error_reply(exchange, error)
-            reply = self._closed(exchange, request.environ, reply)
+            reply = self._closed(exchange, request, reply)
             if isinstance(reply.body, AsyncGenerator):
                 await self._send(request, reply, reply.body)
             else:
@@ -152,20 +145,20 @@ class RequestHandler:
                     break
         link.write(request, b"")
 
-    def _closed(self, exchange: Exchange, environ: Environ, reply: Reply) -> Reply:
+    def _closed(self, exchange: Exchange, request: IncomingRequest, reply: Reply) -> Reply:
         """The reply as it goes out."""
         for end in self._api.ends:
-            reply = end(exchange, environ, reply)
+            reply = end(exchange, request, reply)
         exchange.status = reply.status
-        elapsed_s = self._services.recorder.finish(exchange, environ.get("REQUEST_METHOD", "-"))
+        elapsed_s = self._services.recorder.finish(exchange, request.method)
         reply.headers.extend(closing_headers(exchange, elapsed_s))
         return reply
 
-    def refusal(self, error: Exception, environ: Environ) -> Reply:
+    def refusal(self, error: Exception, request: IncomingRequest) -> Reply:
         """Of what no view was asked; it is logged and counted as what one refuses."""
         exchange = Exchange(secrets.token_hex(16), received_s=time.perf_counter())
         exchange.is_shed = isinstance(error, Overloaded)
-        return self._closed(exchange, environ, error_reply(exchange, error))
+        return self._closed(exchange, request, error_reply(exchange, error))
 
     def _refuse(self, request: IncomingRequest, reply: Reply) -> None:
         if not self._num_refused:
@@ -181,12 +174,11 @@ class RequestHandler:
         for request, reply in waiting:
             self._refuse(request, reply)
 
-    def _probe(self, environ: Environ) -> Reply:
+    def _probe(self, path: str, request: IncomingRequest) -> Reply:
         exchange = Exchange(secrets.token_hex(16))
         try:
-            exchange.correlation_id = request_input.correlation_id(environ)
-            is_ready = environ["PATH_INFO"] == "/readyz"
-            reply = json_reply(self._api.readiness.document() if is_ready else {"status": "ok"})
+            exchange.correlation_id = correlation_id(request.headers)
+            reply = json_reply(self._api.readiness.document() if path == "/readyz" else {"status": "ok"})
         except ServingError as error:
             reply = error_reply(exchange, error)
         reply.headers.append(("X-Request-ID", exchange.correlation_id or exchange.request_id))

@@ -1,35 +1,49 @@
-"""A request as it comes in on a connection of the event loop: its head as a WSGI environment, and its body."""
+"""A request as it comes in on a connection of the event loop: its head and its body, with bounds.
+
+A body over the limit is not read: it is refused as soon as that is known, and the server closes the connection once the
+client had its answer.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from api.http import request_input
 from api.http.replies import Header
-from scheduler.errors import InvalidHeader, ServingError
+from api.service.exchange import Account
+from scheduler.errors import BodyTooLarge, InvalidHeader, MalformedJson, ServingError, UnsupportedMediaType
 
 MAX_FIELD_BYTES = 8190  # of a header
 MAX_HEADERS = 100  # each takes time in the event loop
+MAX_REQUEST_ID_CHARACTERS = 128
+MAX_DEADLINE_MS = 600_000
+MAX_KEY_CHARACTERS = 255
+MAX_HEADER_CHARACTERS = 1024
+# Those that are parsed and have no smaller bound of their own; lines of one name count together.
+_PARSED = ("accept", "content-type", "prefer", "traceparent", "host", "if-none-match")
 METHODS = "DELETE, GET, HEAD, OPTIONS, POST"  # that some route takes
 _STARTS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
-Environ = dict[str, Any]
+Headers = Mapping[str, str]  # by their names in small letters
 
 
 class IncomingRequest:
     """Used in the event loop alone."""
 
     __slots__ = (
-        "declared_bytes", "environ", "fault", "has_begun", "has_ended", "is_complete", "is_framed", "keeps_alive",
-        "link", "on_left", "_body", "_came", "_num_headers",
+        "address", "declared_bytes", "fault", "has_begun", "has_ended", "headers", "is_complete", "is_framed",
+        "keeps_alive", "link", "method", "on_left", "path", "query", "version", "_body", "_came", "_num_headers",
     )  # fmt: skip
 
-    def __init__(self, link: Any, environ: Environ) -> None:
-        self.link, self.environ = link, environ
+    def __init__(self, link: Any, address: str = "") -> None:
+        self.link, self.address = link, address
+        self.method, self.path, self.query, self.version = "-", "", b"", ""
+        self.headers: dict[str, str] = {}
         self.fault: ServingError | None = None  # why its head, or the rest of its body, cannot be read
         self.on_left: Callable[[], None] | None = None
         self.is_complete = self.has_begun = self.has_ended = self.is_framed = False  # begun, ended, framed: its answer
@@ -39,38 +53,34 @@ class IncomingRequest:
         self._came: asyncio.Future[None] | None = None
         self._num_headers = 0
 
-    def add_header(self, name: bytes, value: bytes) -> None:
+    def add_header(self, raw_name: bytes, value: bytes) -> None:
         self._num_headers += 1
         if self._num_headers > MAX_HEADERS or len(value) > MAX_FIELD_BYTES:
             self.fault = unreadable()
-        if (key := _environ_name(name)) is None:
-            return
-        text = value.decode("latin-1").strip(" \t")
-        if key not in self.environ:
-            self.environ[key] = text
-        elif key == "HTTP_HOST":
+        name, text = raw_name.decode("latin-1").lower(), value.decode("latin-1").strip(" \t")
+        if name not in self.headers:
+            self.headers[name] = text
+        elif name == "host":
             self.fault = InvalidHeader("A request has one Host.")
         else:
-            self.environ[key] = f"{self.environ[key]},{text}"
+            self.headers[name] += f",{text}"
 
     def end_head(self, method: str, version: str, target: bytes) -> None:
-        environ = self.environ
-        path, query = _split(target)
-        environ["REQUEST_METHOD"], environ["SERVER_PROTOCOL"] = method, f"HTTP/{version}"
-        environ["PATH_INFO"] = unquote_to_bytes(path).decode("latin-1") if b"%" in path else path.decode("latin-1")
-        environ["QUERY_STRING"] = query.decode("latin-1")
-        coding = environ.get("HTTP_TRANSFER_ENCODING")
-        self.declared_bytes = request_input.declared_length(environ)
+        path, self.query = _split(target)
+        self.method, self.version = method, version
+        self.path = (unquote_to_bytes(path) if b"%" in path else path).decode(errors="replace")
+        coding = self.headers.get("transfer-encoding")
+        self.declared_bytes = int(self.headers.get("content-length") or 0) if coding is None else None
         if version not in ("1.1", "1.0") or (coding is not None and coding.lower() != "chunked"):
             self.fault = self.fault or unreadable()
-        elif version == "1.1" and "HTTP_HOST" not in environ:
+        elif version == "1.1" and "host" not in self.headers:
             self.fault = self.fault or InvalidHeader("A request of HTTP/1.1 needs a Host.")
 
     def add_body(self, data: bytes, limit_bytes: int) -> None:
         if self.fault is None:
             self._body += data
             if len(self._body) > limit_bytes:
-                self.fail(request_input.body_too_large(limit_bytes))
+                self.fail(body_too_large(limit_bytes))
 
     def complete(self) -> None:
         self.is_complete = True
@@ -87,37 +97,36 @@ class IncomingRequest:
             self._came.set_result(None)
 
     async def read_json(self, limit_bytes: int) -> bytes:
-        """The whole body, which is declared as JSON. Raises as `read_body`."""
+        """The whole body, which is declared as JSON, in UTF-8 if a charset is named. Raises as `read_body`."""
         body = await self.read_body(limit_bytes)
-        request_input.check_media_type(self.environ)  # only now: a body that is not read to its end would reset
+        if (declared := self.headers.get("content-type", "")) == "application/json":
+            return body
+        essence, _, parameters = declared.lower().partition(";")
+        essence, parameters = essence.strip(), parameters.replace(" ", "").replace('"', "")
+        is_json = essence == "application/json" or (essence.startswith("application/") and essence.endswith("+json"))
+        # Only now: a body that is not read to its end would reset.
+        if not is_json or ("charset=" in parameters and "charset=utf-8" not in parameters):
+            raise UnsupportedMediaType("Send the body as UTF-8 JSON, with the header Content-Type: application/json.")
         return body
 
     async def read_body(self, limit_bytes: int) -> bytes:
         """The whole body. Raises BodyTooLarge, MalformedJson, UnsupportedMediaType; too large a one is unread."""
         if self.declared_bytes is not None and self.declared_bytes > limit_bytes:
-            raise request_input.body_too_large(limit_bytes, self.declared_bytes)
+            raise body_too_large(limit_bytes, self.declared_bytes)
         if not self.is_complete and self.fault is None:
             self.link.allow_body()
             self._came = asyncio.get_running_loop().create_future()
             await self._came
         if self.fault is not None:
             raise self.fault
-        request_input.check_coding(self.environ)
+        if self.headers.get("content-encoding", "").lower() not in ("", "identity"):
+            raise UnsupportedMediaType("No Content-Encoding is taken: send the body uncompressed, without this header.")
         return bytes(self._body)
 
     def when_left(self, call: Callable[[], None] | None) -> None:
         self.on_left = call
         if call is not None and self.link.is_lost:
             call()
-
-
-@lru_cache(1024)
-def _environ_name(name: bytes) -> str | None:
-    """None of one with an underscore, which would be taken for one with a hyphen."""
-    if b"_" in name:
-        return None
-    text = name.decode("latin-1").upper().replace("-", "_")
-    return text if text in ("CONTENT_TYPE", "CONTENT_LENGTH") else f"HTTP_{text}"
 
 
 def _split(target: bytes) -> tuple[bytes, bytes]:
@@ -130,6 +139,82 @@ def _split(target: bytes) -> tuple[bytes, bytes]:
 
 def unreadable() -> InvalidHeader:
     return InvalidHeader("The request line or a header cannot be read or is too long, or there are too many headers.")
+
+
+def incomplete() -> MalformedJson:
+    return MalformedJson("The body did not arrive in full.")
+
+
+def body_too_large(limit_bytes: int, declared_bytes: int | None = None) -> BodyTooLarge:
+    size = f"more than {limit_bytes:,}" if declared_bytes is None else f"{declared_bytes:,}"
+    return BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
+
+
+def check_headers(headers: Headers) -> None:
+    """Raises InvalidHeader where one that is to be parsed is so long that parsing it would hold everybody up."""
+    for name in _PARSED:
+        if name in headers and len(headers[name]) > MAX_HEADER_CHARACTERS:
+            found = f"{name.title()} has {len(headers[name]):,} characters"
+            raise InvalidHeader(f"{found}; it may have at most {MAX_HEADER_CHARACTERS:,}.")
+
+
+def correlation_id(headers: Headers) -> str | None:
+    """The client's X-Request-ID as it came. Raises InvalidHeader over 128 printable characters."""
+    header = headers.get("x-request-id")
+    if not header:
+        return None
+    try:
+        text = header.encode("latin-1").decode("utf-8")
+    except UnicodeDecodeError:
+        text = header
+    if len(text) > MAX_REQUEST_ID_CHARACTERS or not text.isprintable():
+        found = _fault_of(text, str.isprintable)
+        raise InvalidHeader(f"X-Request-ID {found}; it may have at most {MAX_REQUEST_ID_CHARACTERS}, all printable.")
+    return header
+
+
+def _fault_of(text: str, is_allowed: Callable[[str], bool]) -> str:
+    for place, character in enumerate(text, 1):
+        if not is_allowed(character):
+            return f"has U+{ord(character):04X} as character {place}"
+    return f"has {len(text):,} characters"
+
+
+def deadline_s(headers: Headers) -> float | None:
+    """The client's X-Deadline-Ms: how long its answer is of use, from now. Raises InvalidHeader."""
+    if (header := headers.get("x-deadline-ms")) is None:
+        return None
+    if not re.fullmatch(r"[0-9]{1,9}", header) or not 1 <= int(header) <= MAX_DEADLINE_MS:
+        found = ascii(header) if len(header) <= 32 else f"{len(header):,} characters"
+        allowed = f"a whole number of milliseconds from 1 to {MAX_DEADLINE_MS:,}"
+        raise InvalidHeader(f"X-Deadline-Ms is {found}; send {allowed}, or leave it out.")
+    return int(header) / 1e3
+
+
+def idempotency_digest(headers: Headers, account: Account | None = None) -> str:
+    """A digest of the client's Idempotency-Key, '' without one; the key itself is never stored. Raises InvalidHeader.
+
+    Hashed with the name of the API key, so that nobody meets the request of another.
+    """
+    if (header := headers.get("idempotency-key")) is None:
+        return ""
+    if not 1 <= len(header) <= MAX_KEY_CHARACTERS or not (header.isascii() and header.isprintable()):
+        found = _fault_of(header, lambda character: character.isascii() and character.isprintable())
+        raise InvalidHeader(f"Idempotency-Key {found}; it may have 1 to {MAX_KEY_CHARACTERS}, all printable ASCII.")
+    tenant = "default" if account is None else f"key {account.name}"
+    return hashlib.blake2b(header.encode(), key=tenant.encode(), digest_size=16).hexdigest()
+
+
+def bearer_of(headers: Headers) -> str:
+    """The key of the header Authorization; '' without."""
+    scheme, _, key = headers.get("authorization", "").partition(" ")
+    return key.strip() if scheme.lower() == "bearer" else ""
+
+
+@lru_cache(4096)
+def client_number(name: str) -> str:
+    """Whom the queue counts a request for: a digest of an address or account, which RQ's tools may show; '' of ''."""
+    return str(int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest())) if name else ""
 
 
 def head_of(status: int, headers: Iterable[Header], first: str, keeps_alive: bool) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
@@ -77,6 +77,22 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
         f"decode;dur={timings.decode_s * 1e3:.1f}, total;dur={max(elapsed_s, run_s) * 1e3:.1f}"
     )
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
+
+
+def outcome_reply(outcome: Correction | Sequence[Correction | ServingError], request_id: str) -> Reply:
+    """The answer to one text, or to each of a batch."""
+    if isinstance(outcome, Correction):
+        return text_reply(correction_text(outcome, request_id))
+    results = ", ".join([_item_text(each, f"{request_id}-{number}") for number, each in enumerate(outcome, start=1)])
+    return text_reply(f'{{"results": [{results}], "request_id": "{request_id}"}}')
+
+
+def _item_text(outcome: Correction | ServingError, request_id: str) -> str:
+    if isinstance(outcome, Correction):
+        return correction_text(outcome, request_id)
+    if outcome.status >= 500:
+        logger.info("item failed", extra={"request_id": request_id, "slug": outcome.slug})
+    return problems.to_json(problems.problem(outcome, request_id))
 
 
 def correction_text(correction: Correction, request_id: str) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from api.grammar.correction import Correction
-from api.service import batch
-from api.service.batch import BatchBody, BatchOutcome
-from api.service.body import CorrectionBody
-from api.service.corrector import learner_of
+from api.service.body import BatchBody, Body, CorrectionBody
+from api.service.corrector import BatchOutcome, learner_of, num_sentences_of
 from api.service.exchange import Account, Exchange
 from api.service.problems import TYPE_PREFIX
 from api.service.threads import in_thread, in_turn
@@ -29,15 +28,14 @@ class KeptRequests:
     def __init__(self, services: Services) -> None:
         self._corrector, self._queue, self._observer = services.corrector, services.queue, services.observer
 
-    async def start(self, exchange: Exchange, body: CorrectionBody | BatchBody) -> Correction | BatchOutcome | Phase:
+    async def start(self, exchange: Exchange, body: Body) -> Correction | BatchOutcome | Phase:
         """Submit the request and wait for nothing. Raises a ServingError."""
         exchange.limit_wait(KEPT_TTL_S)
         exchange.manner = ReplyMode.ASYNC
-        drafts = await in_turn(batch.num_characters_of(body), batch.drafts_of, self._corrector, body)
-        batch.make_ready(self._corrector, exchange, drafts, batch.content_of(body, drafts))
+        drafts = await in_turn(body.num_characters, self._corrector.prepare, exchange, body)
         if not exchange.requests:  # no sentence of any text can be read
-            return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ()))
-        await batch.enqueue(self._queue, exchange)
+            return self._corrector.outcome_of(body, drafts, [()] * len(drafts))
+        await self._queue.enqueue(exchange)
         return await self.find(exchange.request_id, exchange) if exchange.is_joined else Phase.QUEUED
 
     async def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
@@ -51,12 +49,14 @@ class KeptRequests:
 
     def _outcome(self, exchange: Exchange, found: Found) -> Correction | BatchOutcome:
         body = body_of(exchange, found.content)
-        drafts = batch.drafts_of(self._corrector, body)
-        if sum(map(batch.num_sentences_of, drafts)) != len(found.jobs):
+        drafts = self._corrector.drafts_of(body)
+        sizes = list(map(num_sentences_of, drafts))
+        if sum(sizes) != len(found.jobs):
             raise NotFound("The request was taken by another version of this server; send it again.")
         ends = [job.state for job in found.jobs if not isinstance(job.state, Phase)]  # all
         exchange.note_times([end for end in ends if isinstance(end, Completion)])
-        return batch.outcome_of(body, batch.outcomes_of(self._corrector, drafts, ends))
+        rest = iter(ends)
+        return self._corrector.outcome_of(body, drafts, [list(islice(rest, size)) for size in sizes])
 
     async def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet, for all who wait for it. Raises NotFound, NotReady."""
@@ -91,7 +91,7 @@ def _is_own(found: Found, account: Account | None) -> bool:
     return account is None or found.content.get("account") == account.name
 
 
-def body_of(exchange: Exchange, content: Mapping[str, Any]) -> CorrectionBody | BatchBody:
+def body_of(exchange: Exchange, content: Mapping[str, Any]) -> Body:
     """The body that a submission has kept, for an exchange that asks for its answer."""
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))

@@ -8,12 +8,11 @@ from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
 from api.http.app import Api
-from api.http.incoming import Environ, IncomingRequest
-from api.http.outcomes import outcome_reply
-from api.http.replies import Reply, json_reply
+from api.http.incoming import IncomingRequest
+from api.http.replies import Reply, json_reply, outcome_reply
 from api.kept.requests import KeptRequests
-from api.service.batch import BatchBody, BatchOutcome
-from api.service.body import CorrectionBody
+from api.service.body import Body
+from api.service.corrector import BatchOutcome
 from api.service.exchange import Exchange
 from api.services import Services
 from worker.queue.formats import is_request_id
@@ -22,14 +21,14 @@ from worker.queue.redis_observer import Phase
 
 def add(app: Api, services: Services) -> None:
     """Add the two routes, and let POST /correct answer at once."""
-    kept, corrections = KeptRequests(services), app.corrections
+    kept = KeptRequests(services)
 
-    def way(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Awaitable[Reply] | None:
-        return start(exchange, body) if _prefers_async(environ.get("HTTP_PREFER", "")) else None
+    def way(exchange: Exchange, request: IncomingRequest, body: Body) -> Awaitable[Reply] | None:
+        return start(exchange, body) if _prefers_async(request.headers.get("prefer", "")) else None
 
-    async def start(exchange: Exchange, body: CorrectionBody | BatchBody) -> Reply:
+    async def start(exchange: Exchange, body: Body) -> Reply:
         outcome = await kept.start(exchange, body)
-        corrections.note_outcome(exchange, outcome)
+        app.note_outcome(exchange, outcome)
         reply = _reply(outcome, exchange.request_id)
         if not isinstance(outcome, Phase):
             return reply
@@ -37,14 +36,14 @@ def add(app: Api, services: Services) -> None:
         reply.headers.extend([location, ("Preference-Applied", "respond-async")])
         return reply
 
-    corrections.ways.append(way)
+    app.ways.append(way)
 
     @app.get("/requests/<request_id>")
     async def find(exchange: Exchange, request: IncomingRequest, request_id: str) -> Reply:
         _name(exchange, request_id)
-        exchange.client = corrections.client_of(exchange.account, request.environ)
+        exchange.client = app.client_of(exchange.account, request)
         outcome = await kept.find(request_id, exchange)
-        corrections.note_outcome(exchange, outcome, is_first=False)
+        app.note_outcome(exchange, outcome, is_first=False)
         return _reply(outcome, request_id)
 
     @app.delete("/requests/<request_id>")

@@ -21,15 +21,12 @@ from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
-from api.http import request_input
 from api.http.app import Api
-from api.http.incoming import Environ, IncomingRequest
+from api.http.incoming import IncomingRequest, bearer_of, deadline_s
 from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
 from api.languagetool.form import LANGUAGES, parse_form
-from api.service import problems
-from api.service.batch import draft_of, ends_of, num_sentences_of, outcomes_of
-from api.service.corrector import Corrector
+from api.service.corrector import Corrector, num_sentences_of
 from api.service.exchange import Exchange
 from api.service.threads import in_turn
 from api.services import Services
@@ -37,7 +34,6 @@ from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, Queue
 from scheduler.messages import MAX_SENTENCES, Timings
 
 Sentence = tuple[int, str, TextDraft | ServingError]  # where it begins in the plain text
-_FORM_STATUSES = {InvalidRequest.status: 400}  # LanguageTool's clients know no 422
 _BASE = re.compile("^/+v2/+")
 _ENDS = (DeadlineExceeded, Overloaded)  # failures that the rest of a document would meet, too
 MOST_DOCUMENTS = 256  # that a process checks at once: each may take some megabytes
@@ -45,23 +41,22 @@ MOST_DOCUMENTS = 256  # that a process checks at once: each may take some megaby
 
 def add(app: Api, services: Services) -> None:
     """Add the two routes, and lines of text for the errors of every path below /v2."""
-    corrections, max_bytes = app.corrections, services.settings.max_body_bytes
+    max_bytes = services.settings.max_body_bytes
     checked: set[Exchange] = set()  # now
-    app.other_paths.append((_BASE, "/v2/"))  # clients append `/check` to a base URL that may end with a slash
+    app.begins.append(_merge_slashes)
     app.ends.append(_as_line)
 
     @app.route("/v2/check", methods=["GET", "POST"])
     async def check(exchange: Exchange, request: IncomingRequest) -> Reply:
-        environ = request.environ
-        if key := request_input.bearer_of(environ):
+        if key := bearer_of(request.headers):
             exchange.account = services.admit(key)
-        corrections.shed_load(exchange, environ)
-        body, query = await request.read_body(max_bytes), environ["QUERY_STRING"].encode("latin-1")
+        app.shed_load(exchange, request)
+        body, query = await request.read_body(max_bytes), request.query
         form = await in_turn(len(body) + len(query), parse_form, query, body)
         if exchange.account is None:
             exchange.account = services.admit(form.api_key)
             if exchange.account is not None:
-                corrections.shed_load(exchange, environ)  # now that it is known whose it is
+                app.shed_load(exchange, request)  # now that it is known whose it is
         if len(checked) >= MOST_DOCUMENTS:
             raise QueueFull(f"{MOST_DOCUMENTS} documents are checked in this process already; try again.", 1.0)
         checked.add(exchange)
@@ -69,7 +64,7 @@ def add(app: Api, services: Services) -> None:
             answer = await in_turn(len(body) + len(query), lambda: Answer(form.document(), form))
             exchange.is_read = True
             if answer.is_english and form.mode != "textLevelOnly":
-                exchange.allowed_s = request_input.deadline_s(environ)
+                exchange.allowed_s = deadline_s(request.headers)
                 exchange.limit_wait(services.settings.request_timeout_s)
                 await _check(services.corrector, exchange, answer)
             exchange.is_answer = True
@@ -82,20 +77,27 @@ def add(app: Api, services: Services) -> None:
         return json_reply([{"name": name, "code": code[:2], "longCode": code} for code, name in LANGUAGES.items()])
 
 
-def _as_line(_: Exchange, environ: Environ, reply: Reply) -> Reply:
+def _merge_slashes(_: Exchange, request: IncomingRequest) -> None:
+    """Clients append `/check` to a base URL that may end with a slash."""
+    if "//" in request.path:
+        request.path = _BASE.sub("/v2/", request.path)
+
+
+def _as_line(_: Exchange, request: IncomingRequest, reply: Reply) -> Reply:
     """An error below /v2 is a line of text, as LanguageTool's, with the status and the headers of the problem."""
-    if reply.headers[:1] != [("Content-Type", problems.MEDIA_TYPE)] or not _BASE.match(environ.get("PATH_INFO", "")):
+    if reply.status < 400 or not _BASE.match(request.path):
         return reply
     is_lost = reply.status == 404
     line = f"Error: {'There is nothing at this path.' if is_lost else json.loads(reply.body)['detail']}"
     if reply.status in (404, 405):
-        scheme = "https" if environ.get("HTTP_X_FORWARDED_PROTO") == "https" else "http"
-        host = get_host(scheme, environ.get("HTTP_HOST"))  # empty for a name that could be none
+        scheme = "https" if request.headers.get("x-forwarded-proto") == "https" else "http"
+        host = get_host(scheme, request.headers.get("host"))  # empty for a name that could be none
         base = f"{scheme}://{host}/v2" if host else "/v2"
         line += f" The base URL of this API is {base}; texts go to POST {base}/check."
     body = line.encode()
     about = [("Content-Type", "text/plain; charset=utf-8"), ("Content-Length", str(len(body)))]
-    return Reply(body, _FORM_STATUSES.get(reply.status, reply.status), about + reply.headers[2:])
+    status = 400 if reply.status == InvalidRequest.status else reply.status  # these clients know no 422
+    return Reply(body, status, about + reply.headers[2:])
 
 
 async def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
@@ -104,7 +106,7 @@ async def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
     The first batch runs under the id of the HTTP request, the others under ids of their own; their sums go into its
     exchange. Raises the ServingError that left nothing to answer.
     """
-    size, batches = len(answer.document.plain), _batches(corrector, answer.document.plain)
+    size, batches, unsent = len(answer.document.plain), _batches(corrector, answer.document.plain), replace(whole)
 
     def add(batch: list[Sentence], outcomes: Iterable[Correction | ServingError]) -> None:
         for (start, sentence, _), outcome in zip(batch, outcomes, strict=True):
@@ -116,13 +118,9 @@ async def _check(corrector: Corrector, whole: Exchange, answer: Answer) -> None:
         if answer.is_full or isinstance(answer.failure, _ENDS):
             answer.is_cut = True
             break
-        exchange = whole
-        if number:
-            unused = {"requests": (), "prompt_tokens": 0, "output_tokens": 0, "timings": Timings()}
-            exchange = replace(whole, request_id=secrets.token_hex(16), **unused)
+        exchange = replace(unsent, request_id=secrets.token_hex(16) if number else whole.request_id)
         outcomes = await _outcomes(corrector, exchange, batch, is_first=not number)
-        if number:
-            _add(whole, exchange)
+        _add(whole, exchange)
         await in_turn(size, add, batch, outcomes)
     if isinstance(answer.failure, DeadlineExceeded) and not whole.left_s():
         remedy = "Send the document in parts, or try again later."
@@ -138,7 +136,8 @@ async def _outcomes(
     drafts = [draft for _, _, draft in batch]
     while True:
         try:
-            return outcomes_of(corrector, drafts, await ends_of(corrector, exchange, drafts, {}))
+            corrector.make_ready(exchange, drafts, {})
+            return corrector.outcomes_of(drafts, await corrector.ends_of(exchange, drafts))
         except ShuttingDown:
             raise  # another replica has the time for all of it
         except (DeadlineExceeded, Overloaded) as error:
@@ -157,7 +156,7 @@ def _batches(corrector: Corrector, text: str) -> Iterator[list[Sentence]]:
     for read_start, read_end in find_sentences(reading.text, pause):
         start, end = reading.place(read_start), reading.end(read_end)
         # By itself a sentence may be cut once more: what came after it is not there to speak against it.
-        sentence = start, text[start:end], draft_of(corrector, text[start:end])
+        sentence = start, text[start:end], corrector.draft_of(text[start:end])
         num_cut = num_sentences_of(sentence[2])
         size = end - start if num_cut else 0
         if num_sentences + num_cut > MAX_SENTENCES or num_characters + size > MAX_TEXT_CHARACTERS:

@@ -35,7 +35,7 @@ def add(app: Api, services: Services) -> None:
 
     if services.settings.uses_queue:
         app.reports.append(learners)
-        app.corrections.listeners.append(note)
+        app.listeners.append(note)
 
     @app.get("/learners/<path:learner_id>")
     async def show(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:

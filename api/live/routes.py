@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from api.http import request_input
 from api.http.app import Api
-from api.http.incoming import IncomingRequest
+from api.http.incoming import IncomingRequest, bearer_of
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import Reply
 from api.live.hub import Hub
@@ -23,16 +22,15 @@ def add(app: Api, services: Services) -> None:
         return file_reply(request, "ops.html")
 
     @app.get("/ops/events")
-    async def events(exchange: Exchange, request: IncomingRequest) -> Reply:
-        headers, environ = [*EVENT_HEADERS], request.environ
-        if environ["REQUEST_METHOD"] == "HEAD":
-            return Reply(b"", 200, headers)
+    async def events(_: Exchange, request: IncomingRequest) -> Reply:
+        if request.method == "HEAD":
+            return Reply(b"", 200, [*EVENT_HEADERS])
 
         def is_over() -> bool:
             try:
-                services.admit(request_input.bearer_of(environ))  # a key may have been revoked meanwhile
+                services.admit(bearer_of(request.headers))  # a key may have been revoked meanwhile
             except Unauthorized:
                 return True
             return app.readiness.is_stopping
 
-        return Reply(hub.watch(is_over, app.corrections.client_of(exchange.account, environ)), 200, headers)
+        return Reply(hub.watch(is_over), 200, [*EVENT_HEADERS])

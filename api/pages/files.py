@@ -45,7 +45,7 @@ def page_reply(request: IncomingRequest, body: bytes, media_type: str) -> Reply:
     """304 where the browser has the same body."""
     tag = quote_etag(_tag_of(body))
     headers = [*_HEADERS, ("ETag", tag)]
-    if not is_resource_modified(http_if_none_match=request.environ.get("HTTP_IF_NONE_MATCH"), etag=tag):
+    if not is_resource_modified(http_if_none_match=request.headers.get("if-none-match"), etag=tag):
         return Reply(b"", 304, headers)
     return Reply(body, 200, [("Content-Type", media_type), ("Content-Length", str(len(body))), *headers])
 

@@ -8,10 +8,12 @@ for up to `grace_s`, exit status 0.
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import logging
 import math
 import os
+import signal
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,10 +22,17 @@ from typing import TYPE_CHECKING, Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.workers.base import Worker
 
 from api.server.connections import allow_connections
+from api.telemetry.line_writer import STDERR
 from scheduler.settings import AUTO, Settings
 from scheduler.urls import hide_password
+
+try:
+    from uvloop import new_event_loop
+except ImportError:  # no wheel and no compiler
+    from asyncio import new_event_loop  # type: ignore[assignment]
 
 if TYPE_CHECKING:
     from api.server.serving import Serving
@@ -137,7 +146,7 @@ class _Server(BaseApplication):
 def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str, Any]:
     return {
         "bind": [f"fd://{listener.detach()}" for listener in listeners],
-        "worker_class": "api.server.worker.ApiWorker",
+        "worker_class": ApiWorker,
         "workers": len(listeners),
         "backlog": _BACKLOG,
         # The worker spends grace_s on waiting requests, and 2.3 s on 503s for the rest and its last report.
@@ -151,6 +160,27 @@ def _config(settings: Settings, listeners: Sequence[socket.socket]) -> dict[str,
     }
 
 
+class ApiWorker(Worker):
+    """One process that serves, with one event loop; its application is a `Serving`."""
+
+    def run(self) -> None:
+        signal.set_wakeup_fd(-1)  # gunicorn's; the event loop has its own
+        if not self.alive:
+            return
+        try:
+            with asyncio.Runner(loop_factory=new_event_loop) as runner:
+                runner.run(self.wsgi.serve(self.sockets, self._look_at_master))
+        except Exception:
+            logger.critical("the event loop failed, and this process ends", exc_info=True)
+            STDERR.drain()
+            os._exit(os.EX_SOFTWARE)  # at once, whatever its threads do; gunicorn starts another
+
+    def _look_at_master(self) -> None:
+        self.notify()
+        if os.getppid() != self.ppid:  # it was killed, and the port would be held for nobody
+            os._exit(1)
+
+
 class _RootLogger(Logger):
     """Sends gunicorn's messages to the root logger, whose handler the command line has configured."""
 
@@ -158,7 +188,6 @@ class _RootLogger(Logger):
         super().setup(cfg)
         self.error_log.handlers.clear()
         self.error_log.propagate = True
-        self.error_log.setLevel(logging.WARNING)
 
 
 def _give_listener(arbiter: Arbiter, worker: Any) -> None:

@@ -16,8 +16,7 @@ from typing import Any, cast
 
 import httptools
 
-from api.http import request_input
-from api.http.incoming import METHODS, IncomingRequest, head_of, unreadable
+from api.http.incoming import METHODS, IncomingRequest, body_too_large, head_of, incomplete, unreadable
 from api.http.replies import KEPT_BY_BROWSERS, SECURITY_HEADERS, Reply
 from api.server.connections import Shared
 from scheduler.errors import MethodNotAllowed, ServingError
@@ -68,7 +67,7 @@ class Connection(asyncio.Protocol):
         self._shared.places.leave(self.address)
         self.has_room.set()
         for request in self._requests:
-            request.fail(request_input.incomplete())
+            request.fail(incomplete())
             if request.on_left is not None:
                 request.on_left()
 
@@ -79,7 +78,7 @@ class Connection(asyncio.Protocol):
             if not (self._lingers or self._is_deaf):
                 self._parse(piece)
                 if self._left_bytes < 0:
-                    self._stop_parsing(request_input.body_too_large(self._shared.max_body_bytes), unreadable())
+                    self._stop_parsing(body_too_large(self._shared.max_body_bytes), unreadable())
             elif self._left_bytes < 0:
                 self._transport.abort()
 
@@ -101,11 +100,11 @@ class Connection(asyncio.Protocol):
             # A method that is known stands at the start of an earlier request: a later one cannot be read.
             is_unknown = method is not None and method[0].decode() not in METHODS.split(", ")
             fault = MethodNotAllowed(method[0].decode(), METHODS) if method and is_unknown else unreadable()
-            self._stop_parsing(request_input.incomplete(), fault)
+            self._stop_parsing(incomplete(), fault)
 
     def on_message_begin(self) -> None:
         if self._coming is None:
-            self._coming, self._is_head, self._target = IncomingRequest(self, {"REMOTE_ADDR": self.address}), True, b""
+            self._coming, self._is_head, self._target = IncomingRequest(self, self.address), True, b""
             self._since = self._loop.time()
             self._until = self._since + HEAD_S
 
@@ -154,7 +153,7 @@ class Connection(asyncio.Protocol):
         """What comes cannot be read."""
         self._is_deaf, self._left_bytes = True, LAST_BYTES
         if self._coming is None or self._is_head:
-            self._coming = self._coming or IncomingRequest(self, {})
+            self._coming = self._coming or IncomingRequest(self)
             self._coming.fault = fault_of_head
             self._end_head(self._coming)
         elif self._coming.has_ended:
@@ -169,8 +168,8 @@ class Connection(asyncio.Protocol):
         self.is_half_closed = True
         request = self._requests[0]
         if self._coming is not None:
-            self._coming.fail(request_input.incomplete())
-        is_waiting = request.is_complete and not request.has_begun and request.environ["SERVER_PROTOCOL"] == "HTTP/1.1"
+            self._coming.fail(incomplete())
+        is_waiting = request.is_complete and not request.has_begun and request.version == "1.1"
         if is_waiting and not _has_closed_with_request(self._transport):
             self._transport.write(_CONTINUE)
         return True
@@ -185,19 +184,19 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def allow_body(self) -> None:
-        if self._requests[0].environ.get("HTTP_EXPECT", "").lower() == "100-continue":
+        if self._requests[0].headers.get("expect", "").lower() == "100-continue":
             self._transport.write(_CONTINUE)
 
     def respond(self, request: IncomingRequest, reply: Reply) -> None:
         if not self._is_closing():
-            body = b"" if request.environ.get("REQUEST_METHOD") == "HEAD" else reply.body
+            body = b"" if request.method == "HEAD" else reply.body
             self._transport.write(self._begin(request, reply) + cast(bytes, body))
             self._end(request)
 
     def start(self, request: IncomingRequest, reply: Reply, part: bytes) -> None:
         if self._is_closing():
             return
-        request.is_framed = request.environ["SERVER_PROTOCOL"] == "HTTP/1.1"
+        request.is_framed = request.version == "1.1"
         coding = [("Transfer-Encoding", "chunked")] if request.is_framed else []
         head = self._begin(request, reply._replace(headers=reply.headers + coding))
         self._transport.write(head + _framed(request, part))
@@ -212,7 +211,7 @@ class Connection(asyncio.Protocol):
     def _begin(self, request: IncomingRequest, reply: Reply) -> bytes:
         request.has_begun = True
         length = request.declared_bytes
-        is_far = length is None or length > self._shared.max_body_bytes or "HTTP_EXPECT" in request.environ
+        is_far = length is None or length > self._shared.max_body_bytes or "expect" in request.headers
         is_last = self._shared.is_stopping or self._shared.places.are_scarce or self._is_deaf
         if is_last or request.fault is not None or (is_far and not request.is_complete):
             request.keeps_alive = False
@@ -244,7 +243,7 @@ class Connection(asyncio.Protocol):
             if self.is_half_closed and _events(self._transport) & (select.POLLHUP | select.POLLERR):
                 self._transport.abort()
             elif now >= self._until and self._coming is not None:
-                self._coming.fail(request_input.incomplete())
+                self._coming.fail(incomplete())
             self._since = now
         elif now >= self._until or (are_scarce and now >= self._since + SCARCE_S):
             self._transport.abort() if self._lingers else self.close()

@@ -162,7 +162,7 @@ class Serving:
         """What has arrived is read, or closing the connection would take the reply back."""
         with suppress(OSError):  # BlockingIOError: nothing has
             connection.recv(_MOST_UNREAD_BYTES)
-        reply, first = self._handler.refusal(error, {}), self._shared.first_headers
+        reply, first = self._handler.refusal(error, IncomingRequest(None)), self._shared.first_headers
         with suppress(OSError):
             head = head_of(reply.status, reply.headers + SECURITY_HEADERS, first, keeps_alive=False)
             connection.send(head + cast(bytes, reply.body))
@@ -175,7 +175,7 @@ class Serving:
         if self._places.are_many and connection.sends_no_more():
             # In an overload most of these have left, and answers to nobody would delay those to clients that wait.
             raise QueueFull("This replica is busy, and your side of the connection is closed; try again.", RETRY_S)
-        forwarded_for = request.environ.get("HTTP_X_FORWARDED_FOR", "")
+        forwarded_for = request.headers.get("x-forwarded-for", "")
         client = self._places.enter(connection.address, forwarded_for, connection.is_spare)
         return None if client is None else lambda: self._places.exit(client)
 

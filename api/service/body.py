@@ -1,4 +1,4 @@
-"""Checks the body of POST /correct, and every sentence, those of batches and of the command line too.
+"""Checks the bodies of POST /correct and POST /correct/batch, and every text, that of the command line too.
 
 Refusals name the field and what is allowed, and never repeat the text. Unknown members are ignored, so that a newer
 client can talk to an older server.
@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from scheduler.errors import InvalidRequest, MalformedJson
+from scheduler.messages import MAX_SENTENCES
 
 MAX_LEARNER_ID_CHARACTERS = 64
 # Tab, newline and carriage return are text.
@@ -24,28 +26,62 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 @dataclass(slots=True, kw_only=True)
-class RequestOptions:
-    """What a body may hold in addition to its texts."""
-
-    learner_id: str | None = None
-    min_confidence: float = 0.0
-
-
-@dataclass(slots=True, kw_only=True)
-class CorrectionBody(RequestOptions):
+class CorrectionBody:
     """The body of POST /correct."""
 
     sentence: str
+    learner_id: str | None = None
+    min_confidence: float = 0.0
+
+    @property
+    def num_characters(self) -> int:
+        return len(self.sentence)
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchBody:
+    """The body of POST /correct/batch."""
+
+    sentences: list[Any]  # in place of an item that cannot be a text, its refusal
+    learner_id: str | None = None
+    min_confidence: float = 0.0
+
+    @property
+    def num_characters(self) -> int:
+        return sum([len(text) for text in self.sentences if isinstance(text, str)])
+
+
+Body = CorrectionBody | BatchBody
 
 
 def parse_body(raw: bytes) -> CorrectionBody:
     """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not a request."""
-    members = members_of(raw, "sentence")
+    members = _members_of(raw, "sentence")
     check_sentence(members["sentence"])
     return CorrectionBody(**members)
 
 
-def members_of(raw: bytes, name: str) -> dict[str, Any]:
+def parse_batch(raw: bytes) -> BatchBody:
+    """Raises as `parse_body`, but the refusal of an item takes its place."""
+    members = _members_of(raw, "sentences")
+    if not 1 <= (number := len(members["sentences"])) <= MAX_SENTENCES:
+        found = f"`sentences` has {number:,} items; allowed are 1 to {MAX_SENTENCES}."
+        raise InvalidRequest("sentences", found)
+    members["sentences"] = list(map(_checked_item, count(), members["sentences"]))
+    return BatchBody(**members)
+
+
+def _checked_item(index: int, item: Any) -> str | InvalidRequest:
+    if not isinstance(item, str):
+        return InvalidRequest("sentences", f"`sentences[{index}]` has the wrong type; each must be a string.")
+    try:
+        check_sentence(item)
+    except InvalidRequest as error:
+        return error
+    return item
+
+
+def _members_of(raw: bytes, name: str) -> dict[str, Any]:
     """The member of that name, which has the texts, and the options. Raises MalformedJson, InvalidRequest."""
     document, (kind, kind_in_words, _, example) = _load_json(raw), _TEXTS[name]
     if not isinstance(document, dict):

@@ -25,17 +25,6 @@ LOOP_PATIENCE_S = 5.0  # without an iteration of this process's event loop; an o
 _PROBE_AGAIN_S = 1.0
 
 
-def check_status(status: MailboxStatus) -> MailboxStatus:
-    """Returns the status of a system that can answer. Raises NotReady with the reason."""
-    if status.refusal or not status.redis_ok:
-        raise NotReady(status.refusal or "Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
-    if not status.live_workers:
-        raise NotReady("No worker has completed an iteration, or idled, in the last 3 s.", _PROBE_AGAIN_S)
-    if status.is_suspended:
-        raise NotReady("`rq suspend` was called: workers take no request until `rq resume`.", _PROBE_AGAIN_S)
-    return status
-
-
 class Readiness:
     """Used in the event loop, but for `watch`."""
 
@@ -91,7 +80,12 @@ class Readiness:
         status, came_s = self._latest
         if now - came_s > TOO_OLD_S:
             raise NotReady(f"Redis does not answer within {TOO_OLD_S:g} s; try again shortly.", _PROBE_AGAIN_S)
-        check_status(status)
+        if status.refusal or not status.redis_ok:
+            raise NotReady(status.refusal or "Redis does not answer; try again shortly.", _PROBE_AGAIN_S)
+        if not status.live_workers:
+            raise NotReady("No worker has completed an iteration, or idled, in the last 3 s.", _PROBE_AGAIN_S)
+        if status.is_suspended:
+            raise NotReady("`rq suspend` was called: workers take no request until `rq resume`.", _PROBE_AGAIN_S)
         if self.progress.stuck_s > STUCK_AFTER_S:
             why = f"Requests wait, and the workers have answered none for {self.progress.stuck_s:.0f} s."
             raise NotReady(f"{why} See no-progress.", _PROBE_AGAIN_S)

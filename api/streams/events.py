@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from typing import cast
 
 from api.grammar.correction import Correction, Edit, edit_as_sent
 from api.grammar.drafts import TextDraft
@@ -39,10 +40,10 @@ async def event_stream(
     """
     exchange.limit_wait(corrector.timeout_s)
     exchange.manner = ReplyMode.FOLLOW
-    draft = await in_turn(len(body.sentence), corrector.prepare, exchange, body)
-    if draft.sentences:
+    (draft,) = await in_turn(len(body.sentence), corrector.prepare, exchange, body)
+    if exchange.requests:
         await corrector.mailbox.enqueue(exchange)
-    return _events(corrector, exchange, draft, on_over)
+    return _events(corrector, exchange, cast(TextDraft, draft), on_over)  # that of one text is no refusal
 
 
 async def _events(corrector: Corrector, exchange: Exchange, draft: TextDraft, on_over: OnOver) -> AsyncGenerator[bytes]:

@@ -9,11 +9,10 @@ from werkzeug.http import parse_accept_header
 
 from api.grammar.correction import Correction
 from api.http.app import Api
-from api.http.incoming import Environ
+from api.http.incoming import IncomingRequest
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
-from api.service.batch import BatchBody
-from api.service.body import CorrectionBody
+from api.service.body import Body, CorrectionBody
 from api.service.exchange import Exchange
 from api.services import Services
 from api.streams.events import event_stream
@@ -24,11 +23,11 @@ def add(app: Api, services: Services) -> None:
     """Answer clients that prefer events to JSON."""
 
     def finish(exchange: Exchange, end: Correction | ServingError | None) -> None:
-        app.corrections.note_outcome(exchange, end)
+        app.note_outcome(exchange, end)
         services.recorder.finish_stream(exchange, end)
 
-    def way(exchange: Exchange, environ: Environ, body: CorrectionBody | BatchBody) -> Awaitable[Reply] | None:
-        accept = environ.get("HTTP_ACCEPT", "")
+    def way(exchange: Exchange, request: IncomingRequest, body: Body) -> Awaitable[Reply] | None:
+        accept = request.headers.get("accept", "")
         if not isinstance(body, CorrectionBody) or EVENTS not in accept.lower() or _preferred(accept) != EVENTS:
             return None
         return reply(exchange, body)
@@ -38,7 +37,7 @@ def add(app: Api, services: Services) -> None:
         exchange.is_stream = True
         return Reply(stream, 200, [*EVENT_HEADERS])
 
-    app.corrections.ways.append(way)
+    app.ways.append(way)
 
 
 def _preferred(accept: str) -> str | None:

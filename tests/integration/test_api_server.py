@@ -213,7 +213,7 @@ def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
 FAILING_LOOP = """
 import sys
 from types import SimpleNamespace
-from api.server.worker import ApiWorker
+from api.server.application import ApiWorker
 
 async def serve(*_):
     raise ValueError("in the loop")

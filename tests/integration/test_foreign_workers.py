@@ -14,7 +14,7 @@ from rq.job import Job
 from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 
-from api.service.readiness import check_status
+from api.service.readiness import Readiness
 from ops.run.doctor import examine
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.health import health_of
@@ -119,8 +119,10 @@ def test_a_worker_of_rq_is_named_by_alert_and_doctor(house: RedisHouse, redis_ur
 
 def reason_of(api: SubmittingMailbox) -> str:
     """Why /readyz is 503."""
+    readiness = Readiness()
+    readiness.look(api.status)
     try:
-        check_status(api.status())
+        readiness.check()
     except NotReady as error:
         return str(error)
     return ""

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from api.grammar.correction import Correction
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER
-from api.service.batch import BatchBody, correct_batch
+from api.service.body import BatchBody
 from api.service.exchange import Exchange
 from scheduler.errors import (
     Cancelled,
@@ -68,7 +68,7 @@ class FailingMailbox(FakeMailbox):
 def run(mailbox: FakeMailbox, *items: str | ServingError) -> Sequence[Correction | ServingError]:
     corrector = corrector_of(mailbox, Settings(request_timeout_s=300.0))
     body = BatchBody(sentences=list(items), learner_id="anna")
-    return asyncio.run(correct_batch(corrector, Exchange("id"), body))
+    return asyncio.run(corrector.correct(Exchange("id"), body))
 
 
 def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline(mailbox: FakeMailbox) -> None:
@@ -87,7 +87,7 @@ def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_
     corrector.pipeline.pause = lambda: pauses.append(len(mailbox.exchanges))
     body = BatchBody(sentences=["He came."] * 60 + ["word " * 65] * 4)
 
-    asyncio.run(correct_batch(corrector, Exchange("id"), body))
+    asyncio.run(corrector.correct(Exchange("id"), body))
 
     assert [pauses.count(0), pauses.count(1)] == [64 // PAUSE_AFTER] * 2
 

@@ -63,7 +63,7 @@ def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: 
     correction = Correction(f"He went.{end_of_line}She left.", (), "", 0)
 
     corrector = Mock(timeout_s=60.0, conclude=lambda *_: correction)
-    corrector.prepare.return_value = Mock(sentences=(), reading=Mock(text=correction.corrected))
+    corrector.prepare.return_value = [Mock(sentences=(), reading=Mock(text=correction.corrected))]
 
     async def parts() -> list[bytes]:
         body = CorrectionBody(sentence=correction.corrected)

@@ -9,8 +9,7 @@ from unittest.mock import AsyncMock
 import pytest
 
 from api.grammar.correction import Correction
-from api.service.batch import BatchBody, correct_batch
-from api.service.body import CorrectionBody
+from api.service.body import BatchBody, CorrectionBody
 from api.service.exchange import Exchange
 from scheduler.errors import QueueFull, SentenceTooLong
 from scheduler.messages import Completion, Timings
@@ -74,7 +73,7 @@ def test_a_refusal_that_comes_while_waiting_refuses_all_of_it_and_it_was_never_a
     with pytest.raises(QueueFull):
         correct(mailbox, "He went home")
     with pytest.raises(QueueFull):
-        asyncio.run(correct_batch(corrector_of(mailbox), Exchange("id1"), BatchBody(sentences=["He went home"])))
+        asyncio.run(corrector_of(mailbox).correct(Exchange("id1"), BatchBody(sentences=["He went home"])))
 
     assert all(exchange.sent_s > 0.0 == exchange.accepted_s for exchange in mailbox.exchanges)
     assert len(mailbox.exchanges) == 2

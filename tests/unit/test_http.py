@@ -60,7 +60,6 @@ REFUSED = [  # request, body, headers; status, slug or the field that is invalid
     ("GET /static/../files.py", b"", {}, 404, "not-found", ""),
     ("GET /static/%2e%2e/files.py", b"", {}, 404, "not-found", ""),
     ("GET /static/index.html", b"", {}, 404, "not-found", "no such file"),
-    ("GET /requests/x/trace", b"", {}, 404, "not-found", "X-Trace: 1"),
     ("GET /learners/nobody", b"", {}, 501, "needs-a-queue", "Redis is not asked"),
     ("GET /correct", b"", {}, 405, "method-not-allowed", "GET is not allowed here; allowed: OPTIONS, POST."),
     ("POST /healthz", b"", {}, 405, "method-not-allowed", "allowed: GET, HEAD, OPTIONS."),

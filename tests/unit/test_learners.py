@@ -121,9 +121,7 @@ def test_an_answer_that_is_fetched_is_counted_for_who_fetches_it(
 ) -> None:
     noted: list[tuple[str, bool]] = []
     client = client_of(mailbox)
-    client.application.corrections.listeners.append(
-        lambda exchange, _, is_first: noted.append((exchange.client, is_first))
-    )
+    client.application.listeners.append(lambda exchange, _, is_first: noted.append((exchange.client, is_first)))
 
     async def found(_: KeptRequests, request_id: str, exchange: Exchange) -> Correction:
         exchange.learner = "x"

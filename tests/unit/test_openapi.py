@@ -17,12 +17,11 @@ from api.access.keys import new_key
 from api.grammar.correction import NoteCode
 from api.grammar.reasons import Reason
 from api.http.handler import OPEN_ROUTES
-from api.http.request_input import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
+from api.http.incoming import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.languagetool.form import AUTO, LANGUAGES, NAMES, CheckForm
 from api.learners.routes import document_of
 from api.openapi.routes import description
-from api.service.batch import BatchBody
-from api.service.body import MAX_LEARNER_ID_CHARACTERS, CorrectionBody, check_learner_id, check_sentence
+from api.service.body import MAX_LEARNER_ID_CHARACTERS, BatchBody, CorrectionBody, check_learner_id, check_sentence
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
@@ -32,7 +31,6 @@ from tests.generate.tables import concrete
 
 # For browsers, not for programs.
 PAGES = {"/", "/docs", "/openapi.json", "/static/<name>", "/ops", "/ops/events"}
-GONE = {"/requests/<request_id>/trace"}  # it says what to do instead
 
 
 @pytest.fixture
@@ -49,7 +47,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 def test_the_document_has_the_routes_of_the_application_and_no_other(
     client: FlaskClient, document: dict[str, Any]
 ) -> None:
-    rules = [rule for rule in client.application.url_map.iter_rules() if rule.rule not in PAGES | GONE]
+    rules = [rule for rule in client.application.url_map.iter_rules() if rule.rule not in PAGES]
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
     routes = {(method, path) for path, methods in paths for method in methods}
 

@@ -8,7 +8,7 @@ import pytest
 
 from api.kept.requests import body_of
 from api.service.body import CorrectionBody, parse_body
-from api.service.corrector import note_content, text_of
+from api.service.corrector import content_of, note_content
 from api.service.exchange import Account, Exchange
 from worker.queue.protocol import ReplyMode
 
@@ -47,7 +47,7 @@ def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_acc
 def test_what_a_request_asks_for_is_kept_and_tells_two_apart() -> None:
     def record(min_confidence: float) -> tuple[str, str]:
         exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", min_confidence=min_confidence)
-        note_content(exchange, text_of(body))
+        note_content(exchange, content_of(body, ()))
         assert body_of(exchange, json.loads(exchange.document)) == body
         return exchange.document, exchange.digest
 

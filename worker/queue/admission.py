@@ -92,7 +92,7 @@ def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: Mailbox
     tokens = sum(request.reserved_tokens for request in requests)
     if len(requests) > limits.max_requests or tokens > limits.max_tokens:
         raise InvalidRequest(
-            "sentence",
+            "body",
             f"The request holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
             f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
         )

@@ -1,1 +1,0 @@
-"""POST /correct/batch: many texts at once."""
