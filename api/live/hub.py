@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
@@ -26,31 +26,22 @@ class Hub:
 
     def __init__(self, services: Services) -> None:
         self._observer, self._settings = services.observer, services.settings
-        self._viewers: dict[object, str] = {}  # and the client of each; oldest first
+        self._num_viewers = 0
         self._seen: deque[Observed] = deque()
         self._figures = Fresh(self._make_figures, _FIGURES_EVERY_S, services.clock)
 
-    def watch(self, is_over: Callable[[], bool], client: str = "") -> AsyncGenerator[bytes]:
+    def watch(self, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
-        viewer = object()
-        if len(self._viewers) >= MOST_VIEWERS:
-            self._make_room(client)
-        self._viewers[viewer] = client
-        return self._events(viewer, is_over)
-
-    def _make_room(self, client: str) -> None:
-        """End the oldest stream of the client that has most. Raises RateLimited for one that would have as many."""
-        held = Counter(self._viewers.values())
-        greediest, most = held.most_common(1)[0]
-        if held[client] + 1 >= most:
+        if self._num_viewers >= MOST_VIEWERS:
             raise RateLimited(f"{MOST_VIEWERS} viewers watch through this replica; try again later.", 10.0)
-        del self._viewers[next(viewer for viewer, each in self._viewers.items() if each == greediest)]
+        self._num_viewers += 1
+        return self._events(is_over)
 
-    async def _events(self, viewer: object, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
+    async def _events(self, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
         shown, place = None, ""
         try:
             yield b"retry: 1000\n\n"
-            while not is_over() and viewer in self._viewers:
+            while not is_over():
                 try:
                     news, place = await self._observer.news(place)
                     events = [_event("batch", one) for one in news if "\n" not in one]  # a worker writes none
@@ -62,7 +53,7 @@ class Hub:
                 yield b"".join(events) or b": nothing new\n\n"
                 await asyncio.sleep(LOOK_EVERY_S)
         finally:
-            self._viewers.pop(viewer, None)
+            self._num_viewers -= 1
 
     async def _make_figures(self) -> dict[str, Any]:
         seen = await self._observer.observe()

@@ -63,19 +63,6 @@ def test_so_many_may_watch_and_no_more() -> None:
     hub.watch(lambda: False)
 
 
-def test_a_client_that_takes_all_places_of_viewers_gives_one_to_another() -> None:
-    hub = Hub(services_of(corrector_of(FakeMailbox()), SETTINGS))
-    streams = [hub.watch(lambda: False, "greedy") for _ in range(MOST_VIEWERS)]
-    next_of(streams[0])
-
-    other = hub.watch(lambda: False, "other")
-
-    assert next_of(other) == b"retry: 1000\n\n"
-    assert next_of(streams[0]) == b""  # its stream has ended
-    with pytest.raises(RateLimited):
-        hub.watch(lambda: False, "greedy")
-
-
 def test_all_viewers_share_the_figures_of_a_second(mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch) -> None:
     observe, asked = mailbox.observe, []
     monkeypatch.setattr(mailbox, "observe", lambda: asked.append(1) or observe())
