@@ -88,6 +88,8 @@ class RequestHandler:
                 return _at_once(reply)
         if request.method == "OPTIONS" and request.path == "*":  # the whole server
             return _methods(METHODS)
+        if request.method == "CONNECT":  # whose target is no path
+            raise MethodNotAllowed("CONNECT", METHODS)
         find = self._found if len(request.path) <= _LONGEST_KNOWN else self._find
         exchange.route, view, values = find(request.path, request.method)
         if exchange.route not in OPEN_ROUTES:

@@ -268,6 +268,7 @@ def stopped(pids: list[int]) -> Iterator[None]:
         (b"FOO /correct HTTP/1.1", (405, "method-not-allowed", "DELETE, GET, HEAD, OPTIONS, POST")),
         (b"\x16\x03\x01 /correct HTTP/1.1", (400, "invalid-header", None)),
         (b"PATCH /correct HTTP/1.1", (405, "method-not-allowed", "OPTIONS, POST")),
+        (b"CONNECT example.org:443 HTTP/1.1", (405, "method-not-allowed", "DELETE, GET, HEAD, OPTIONS, POST")),
         (b"OPTIONS /docs HTTP/1.1", (204, "", "GET, HEAD, OPTIONS")),
         (b"OPTIONS * HTTP/1.1", (204, "", "DELETE, GET, HEAD, OPTIONS, POST")),
     ],
