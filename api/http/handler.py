@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 
 from api.http.app import PROBES, Api
-from api.http.incoming import METHODS, IncomingRequest, bearer_of, check_headers, correlation_id
+from api.http.incoming import METHODS, IncomingRequest, bearer_of, correlation_id
 from api.http.replies import Reply, closing_headers, error_reply, internal_error, json_reply
 from api.service.exchange import Exchange
 from scheduler.errors import MethodNotAllowed, NotFound, Overloaded, RateLimited, ServingError
@@ -81,7 +81,6 @@ class RequestHandler:
 
     def _begin(self, exchange: Exchange, request: IncomingRequest) -> Coroutine[Any, Any, Reply]:
         """What answers the request. Raises its refusal where its head is enough for that."""
-        check_headers(request.headers)
         exchange.correlation_id = correlation_id(request.headers)
         for begin in self._api.begins:
             if (reply := begin(exchange, request)) is not None:

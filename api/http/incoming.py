@@ -24,8 +24,8 @@ MAX_HEADERS = 100  # each takes time in the event loop
 MAX_REQUEST_ID_CHARACTERS = 128
 MAX_DEADLINE_MS = 600_000
 MAX_KEY_CHARACTERS = 255
-MAX_HEADER_CHARACTERS = 1024
-# Those that are parsed and have no smaller bound of their own; lines of one name count together.
+# Of those that are parsed and have no smaller bound of their own: longer ones would hold everybody up.
+MAX_HEADER_CHARACTERS = 1024  # lines of one name count together
 _PARSED = ("accept", "content-type", "prefer", "traceparent", "host", "if-none-match")
 METHODS = "DELETE, GET, HEAD, OPTIONS, POST"  # that some route takes
 _STARTS = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in HTTPStatus}
@@ -64,6 +64,9 @@ class IncomingRequest:
             self.fault = InvalidHeader("A request has one Host.")
         else:
             self.headers[name] += f",{text}"
+        if len(self.headers[name]) > MAX_HEADER_CHARACTERS and name in _PARSED:
+            found = f"{name.title()} has {len(self.headers[name]):,} characters"
+            self.fault = InvalidHeader(f"{found}; it may have at most {MAX_HEADER_CHARACTERS:,}.")
 
     def end_head(self, method: str, version: str, target: bytes) -> None:
         path, self.query = _split(target)
@@ -148,14 +151,6 @@ def incomplete() -> MalformedJson:
 def body_too_large(limit_bytes: int, declared_bytes: int | None = None) -> BodyTooLarge:
     size = f"more than {limit_bytes:,}" if declared_bytes is None else f"{declared_bytes:,}"
     return BodyTooLarge(f"The body has {size} bytes; at most {limit_bytes:,} are taken: send the text in parts.")
-
-
-def check_headers(headers: Headers) -> None:
-    """Raises InvalidHeader where one that is to be parsed is so long that parsing it would hold everybody up."""
-    for name in _PARSED:
-        if name in headers and len(headers[name]) > MAX_HEADER_CHARACTERS:
-            found = f"{name.title()} has {len(headers[name]):,} characters"
-            raise InvalidHeader(f"{found}; it may have at most {MAX_HEADER_CHARACTERS:,}.")
 
 
 def correlation_id(headers: Headers) -> str | None:
