@@ -62,9 +62,6 @@ class Terminal:
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)
 
-    def resize(self, num_lines: int, num_columns: int) -> None:
-        termios.tcsetwinsize(self._master, (num_lines, num_columns))
-
     def shows(self, text: str) -> bool:
         return text.encode() in self.shown
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 from redis import Redis, RedisError
 
+from ops.observe import words
 from ops.options import option, with_settings
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
@@ -19,7 +20,6 @@ from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
-_PAGE = 200  # ids, in one round trip
 _SPOKEN = {"canceled": "cancelled"}  # RQ's spelling, and ours
 _LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
 
@@ -32,36 +32,27 @@ def dead_letters(settings: Settings, json: bool) -> None:
 
     A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
     """
-    if not _list(settings.redis_url, json):
-        click.echo("no dead letters", err=True)
-
-
-def _list(url: str, json: bool) -> int:
-    num_found = 0
+    letter = None
     try:
-        with connect(url) as client:
+        with connect(settings.redis_url) as client:
             for letter in _letters(client):
-                num_found += 1
-                words = f"{letter['id']}  {letter['ended_at']}  {letter['attempts']} attempts  {letter['why']}"
-                click.echo(json_module.dumps(letter) if json else words)
+                line = "{id}  {ended_at}  {attempts} attempts  {why}".format(**letter)
+                click.echo(json_module.dumps(letter) if json else line)
     except (RedisError, OSError) as error:
-        raise _unreachable(url, refusal_of(in_our_words(error)) or error) from None
-    return num_found
+        raise _unreachable(settings.redis_url, refusal_of(in_our_words(error)) or error) from None
+    if letter is None:
+        click.echo("no dead letters", err=True)
 
 
 def _letters(client: Redis) -> Iterator[dict[str, str]]:
     all_ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
-    for start in range(0, len(all_ids), _PAGE):
-        ids = all_ids[start : start + _PAGE]
+    for one in all_ids:
         pipeline = client.pipeline(transaction=False)
-        for one in ids:
-            pipeline.hmget(b"rq:job:" + one, "ended_at", "attempts")
-            pipeline.xrevrange(b"rq:results:" + one, count=1)
-        replies = pipeline.execute(raise_on_error=False)
-        for number, one in enumerate(ids):
-            fields, results = replies[2 * number : 2 * number + 2]
-            ended_at, attempts = (_text(value) for value in fields) if isinstance(fields, list) else ("?", "?")
-            yield {"id": _text(one), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
+        pipeline.hmget(b"rq:job:" + one, "ended_at", "attempts")
+        pipeline.xrevrange(b"rq:results:" + one, count=1)
+        fields, results = pipeline.execute(raise_on_error=False)
+        ended_at, attempts = (_text(value) for value in fields) if isinstance(fields, list) else ("?", "?")
+        yield {"id": _text(one), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
 
 
 def _why(results: Any) -> str:
@@ -74,9 +65,7 @@ def _why(results: Any) -> str:
 
 
 def _text(value: bytes | None) -> str:
-    """Make it printable: a value in Redis may hold anything."""
-    text = (value or b"?").decode(errors="replace")
-    return "".join(one if one.isprintable() else "?" for one in text)
+    return words.printable((value or b"?").decode(errors="replace"))
 
 
 @click.command()

@@ -35,6 +35,7 @@ logger = logging.getLogger(__name__)
 EVERY_S = 0.25  # a dead worker counts as live for 2.5 s; its alert is due within 3
 _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
+_LOGGED = ("alert", "severity", "value", "limit", "sentence", "runbook")  # of a payload
 
 
 class Observatory(Protocol):
@@ -115,19 +116,14 @@ class Watch:
         except MailboxDown:
             pass  # that is an alert, too
         for change in self._alerts.evaluate(observed, capacity, now):
-            self._tell(change)
+            self._report(change)
 
-    def _tell(self, change: Change) -> None:
-        alert, rule = change.alert, change.alert.rule
-        is_error = change.is_raised and rule.severity is Severity.CRITICAL
-        (logger.error if is_error else logger.warning)(
-            "alert raised" if change.is_raised else "alert cleared",
-            extra={
-                "alert": rule.name, "severity": rule.severity.value, "value": round(alert.value, 4),
-                "limit": rule.bars.raise_above, "sentence": alert.sentence, "runbook": rule.runbook,
-            },
-        )  # fmt: skip
-        self._post(payload_of(change, datetime.now(UTC)))
+    def _report(self, change: Change) -> None:
+        payload = payload_of(change, datetime.now(UTC))
+        is_error = change.is_raised and change.alert.rule.severity is Severity.CRITICAL
+        level = logging.ERROR if is_error else logging.WARNING
+        logger.log(level, f"alert {payload['status']}", extra={name: payload[name] for name in _LOGGED})
+        self._post(payload)
 
 
 def payload_of(change: Change, now: datetime) -> dict[str, Any]:

@@ -33,7 +33,6 @@ from ops.options import NewFile, RangedType, of_server, option, with_settings
 from scheduler.settings import Range, Settings
 
 WINDOW_S = 10.0  # of the live view's rates and percentiles: a second alone holds too few requests for a p99
-_DRAW_EVERY_S = 0.25
 _SVG_WIDTH = 100
 
 
@@ -140,16 +139,14 @@ async def _show(watch: Watch, console: Console) -> None:
         if before is not None:
             loop.add_reader(sys.stdin, _look_at_keys, over)
         hint = "Ctrl-C quits" if before is None else "q quits"
+        live = Live(
+            console=console, screen=True, redirect_stdout=False, redirect_stderr=False,
+            get_renderable=lambda: _drawn(watch.frame, console, hint),
+        )  # fmt: skip
+        loop.add_signal_handler(signal.SIGTSTP, _suspend, live, before)
         try:
-            with Live(
-                console=console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False,
-                get_renderable=lambda: _drawn(watch.frame, console, hint),
-            ) as live:  # fmt: skip
-                loop.add_signal_handler(signal.SIGTSTP, _suspend, live, before)
-                while not over.is_set():
-                    live.refresh()
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(over.wait(), _DRAW_EVERY_S)
+            with live:
+                await over.wait()
         finally:
             _give_back(before)
     if reading.done():

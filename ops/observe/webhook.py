@@ -7,14 +7,14 @@ so. The URL may be a secret: nothing here ever shows more of it than where it le
 
 from __future__ import annotations
 
-import http.client
 import json
 import logging
 import threading
 import urllib.error
 import urllib.request
-from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from queue import Empty, Queue
 from typing import Any
 
 from scheduler.web_urls import hide_secret
@@ -35,54 +35,38 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 class Webhook:
-    """Begins its thread with the first payload, and again where it has died."""
+    """Posts what it is given, in a thread that ends with the process."""
 
     def __init__(self, url: str, pauses_s: Sequence[float] = PAUSES_S, most_waiting: int = MOST_WAITING) -> None:
         self._url = url
         self._pauses_s = pauses_s
-        self._most_waiting = most_waiting
-        self._waiting: deque[Mapping[str, Any]] = deque()
-        self._changed = threading.Condition()
-        self._is_sending = False
+        self._waiting: Queue[Mapping[str, Any]] = Queue(most_waiting)
         self._closing = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirects)
-        self._thread: threading.Thread | None = None
+        threading.Thread(target=self._run, name="webhook", daemon=True).start()
 
     def post(self, payload: Mapping[str, Any]) -> None:
         """Returns at once. Beyond the bound the oldest is given up: the newest says how things stand."""
-        with self._changed:
-            if len(self._waiting) >= self._most_waiting:
-                self._say_given_up(self._waiting.popleft(), f"{self._most_waiting} newer ones wait")
-            self._waiting.append(payload)
-            self._changed.notify()
-        if self._thread is None or not self._thread.is_alive():  # one that died has left its traceback
-            self._thread = threading.Thread(target=self._run, name="webhook", daemon=True)
-            self._thread.start()
+        if self._waiting.full():
+            with suppress(Empty):
+                self._say_given_up(self._waiting.get_nowait(), f"{self._waiting.maxsize} newer ones wait")
+                self._waiting.task_done()
+        self._waiting.put_nowait(payload)
 
     def close(self, patience_s: float) -> None:
         """What waits is tried once more, for so long at most."""
         self._closing.set()
-        with self._changed:
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join(patience_s)
-        if number := len(self._waiting) + self._is_sending:
+        with self._waiting.all_tasks_done:
+            self._waiting.all_tasks_done.wait_for(lambda: not self._waiting.unfinished_tasks, patience_s)
+        if number := self._waiting.unfinished_tasks:
             logger.warning("alerts not posted", extra={"webhook": hide_secret(self._url), "number": number})
 
     def _run(self) -> None:
-        while (payload := self._next()) is not None:
+        while True:
+            payload = self._waiting.get()
             if (why_not := self._deliver(payload)) is not None:
                 self._say_given_up(payload, why_not)
-            self._is_sending = False
-
-    def _next(self) -> Mapping[str, Any] | None:
-        """None once all is done and closed."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._closing.is_set())
-            if not self._waiting:
-                return None
-            self._is_sending = True
-            return self._waiting.popleft()
+            self._waiting.task_done()
 
     def _deliver(self, payload: Mapping[str, Any]) -> str | None:
         """None once it is taken; else why it was given up."""
@@ -105,7 +89,7 @@ class Webhook:
         except urllib.error.HTTPError as error:
             error.close()
             return error.code, f"it answers {error.code}"
-        except (OSError, http.client.HTTPException, ValueError) as error:
+        except Exception as error:  # whatever it is, the alerts after this one go out
             reason = getattr(error, "reason", error)
             return 0, type(reason if isinstance(reason, Exception) else error).__name__
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import wraps
 
 
 def printable(text: str) -> str:
@@ -10,52 +12,51 @@ def printable(text: str) -> str:
     return "".join(one if one.isprintable() else "?" for one in text)
 
 
-def count(value: float | None) -> str:
-    """`1,234`; infinity as `no end`."""
-    return _unknown(value) if value is None or not math.isfinite(value) else f"{value:,.0f}"
+def _or_unknown(write: Callable[[float], str]) -> Callable[[float | None], str]:
+    """Say what stands in place of a number that is none."""
+
+    @wraps(write)
+    def said(value: float | None) -> str:
+        if value is None or math.isnan(value):
+            return "-"
+        return write(value) if math.isfinite(value) else "no end"
+
+    return said
 
 
-def number(value: float | None) -> str:
-    """`0.42`, `55.2`, `1,234`."""
-    return _unknown(value) if value is None or not math.isfinite(value) else _digits(value)
+@_or_unknown
+def count(value: float) -> str:
+    """`1,234`."""
+    return f"{value:,.0f}"
 
 
-def rate(value: float | None) -> str:
+@_or_unknown
+def number(value: float) -> str:
+    """`0.42`, `55.2`, `1,234`: three digits, or all before the point."""
+    return "0" if value == 0 else f"{value:,.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+@_or_unknown
+def rate(value: float) -> str:
     """`41.0/s`, `238/s`, `1,234/s`."""
-    if value is None or not math.isfinite(value):
-        return _unknown(value)
-    return f"{value:,.0f}/s" if value >= 99.95 else f"{value:.1f}/s"
+    return f"{number(value)}/s"
 
 
-def percent(share: float | None) -> str:
+@_or_unknown
+def percent(share: float) -> str:
     """`0.4%`, `62%`."""
-    if share is None or not math.isfinite(share):
-        return _unknown(share)
     return f"{share:.1%}" if share < 0.0995 else f"{share:,.0%}"
 
 
-def seconds(value: float | None) -> str:
+@_or_unknown
+def seconds(value: float) -> str:
     """`0.42 ms`, `12.3 ms`, `456 ms`, `1.23 s`, `12.3 s`, `5 m 02 s`."""
-    if value is None or not math.isfinite(value):
-        return _unknown(value)
     if value < 0.9995:
-        return f"{_digits(1e3 * value)} ms"
-    return f"{_digits(value)} s" if value < 99.95 else age(value)
+        return f"{number(1e3 * value)} ms"
+    return f"{number(value)} s" if value < 99.95 else age(value)
 
 
 def age(value_s: float) -> str:
     """`12 s`, `5 m 02 s`: in whole seconds, for what is redrawn each second."""
     minutes, rest = divmod(max(0, round(value_s)), 60)
     return f"{minutes:,} m {rest:02} s" if minutes else f"{rest} s"
-
-
-def _unknown(value: float | None) -> str:
-    """What stands in place of a number that is none."""
-    return "-" if value is None or math.isnan(value) else "no end"
-
-
-def _digits(value: float) -> str:
-    """Three, or all before the point."""
-    if value == 0:
-        return "0"
-    return f"{value:,.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"

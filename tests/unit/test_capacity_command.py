@@ -101,9 +101,13 @@ def test_a_figure_that_the_server_does_not_report_is_named(told: list[str]) -> N
 
 @pytest.mark.parametrize(
     ("url", "status", "said"),
-    [("http://127.0.0.1:1", 1, "GET http://127.0.0.1:1/metrics fails"), ("127.0.0.1", 2, "is no base URL")],
+    [
+        ("http://127.0.0.1:1", 1, "GET http://127.0.0.1:1/metrics fails (Connection refused): is it running there"),
+        ("127.0.0.1", 2, "is no base URL; it must look like http://127.0.0.1:8000"),
+    ],
 )
-def test_where_nobody_answers_a_line_says_so(url: str, status: int, said: str) -> None:
-    result = run("--url", url)
+@pytest.mark.parametrize("command", ["capacity", "top"])
+def test_where_nobody_answers_a_line_says_so(command: str, url: str, status: int, said: str) -> None:
+    result = CliRunner().invoke(main, [command, "--url", url])
 
-    assert (result.exit_code, said in result.output) == (status, True)
+    assert (result.exit_code, said in result.output, result.stdout) == (status, True, "")

@@ -14,7 +14,7 @@ import pytest
 
 from ops.observe.picture import Frame
 from ops.observe.scrape import Scrape, parse
-from ops.observe.snapshot import Snapshot, snapshot
+from ops.observe.snapshot import Latency, Snapshot, snapshot
 from ops.observe.top import WINDOW_S, Watch
 from scheduler.settings import Settings
 from tests.metrics_text import metrics_text
@@ -60,66 +60,60 @@ def test_percentiles_are_of_the_window_and_lie_within_their_bucket_by_its_share(
     assert ttft.p99_s == pytest.approx(0.1)
 
 
-def test_gauges_are_those_of_the_later_reading() -> None:
-    view = snapshot(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7), SETTINGS)
+def test_gauges_are_those_of_the_later_reading_and_each_live_worker_has_its_row_by_name() -> None:
+    view = snapshot(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7, num_workers=12), SETTINGS)
 
     assert view.queue["depth"] == 7
-    assert (view.api_replicas, view.capacity["workers_live"], view.capacity["workers_needed"]) == (3, 2, 2)
-    assert view.law["number_in_system"] == pytest.approx(
-        view.law["arrival_rate_per_s"] * view.law["time_in_system_s"], rel=0.01
-    )
+    assert (view.api_replicas, view.capacity["workers_live"], view.capacity["workers_needed"]) == (3, 12, 2)
+    assert (view.law["number_in_system"], view.law["arrival_rate_per_s"]) == (56.1, 238.4)
+    assert [worker["name"] for worker in view.workers] == sorted(f"worker-{number}" for number in range(12))
+    assert view.workers[1] == {
+        "name": "worker-1", "running": 20, "waiting": 2, "slots": 256, "kv_tokens": 1500, "kv_budget_tokens": 4096,
+        "tokens_per_s": 4101,
+    }  # fmt: skip
 
 
-def test_each_live_worker_has_its_row_by_name() -> None:
-    workers = window(num_workers=12).workers
-
-    assert [worker["name"] for worker in workers] == sorted(f"worker-{number}" for number in range(12))
-    assert (workers[1]["running"], workers[1]["slots"], workers[1]["kv_tokens"]) == (20, 256, 1500)
-    assert workers[1]["tokens_per_s"] == 4101
-
-
-def test_a_single_reading_has_gauges_but_no_rates_and_no_percentiles() -> None:
-    alone = reading(100.0)
-
-    view = snapshot(alone, alone, SETTINGS)
+@pytest.mark.parametrize(("at_s", "count"), [(100.0, 0), (101.0, 100)])
+def test_a_window_without_time_has_gauges_but_no_rates_and_no_percentiles(at_s: float, count: int) -> None:
+    view = snapshot(reading(100.0), reading(at_s), SETTINGS)
 
     assert view.queue["waiting"] == 15
-    assert view.rates["arrivals_per_s"] is None
-    assert (view.latency["e2e"].count, view.latency["e2e"].p99_s) == (0, None)
+    assert (view.rates["arrivals_per_s"] is None, view.latency["e2e"].p99_s is None) == (not count, not count)
+    assert view.latency["e2e"].count == count
 
 
-def test_a_calm_system_has_no_alerts_nor_one_that_keeps_its_longer_goal() -> None:
-    early, late = reading(100.0), reading(110.0, predicted_wait_seconds=0.7)
+def test_a_window_in_which_nothing_ended_has_no_percentiles() -> None:
+    still = parse(metrics_text(100.0), 110.0)
 
-    assert window().alerts == ()
-    assert snapshot(early, late, Settings(slo_ms=1000)).alerts == ()
+    assert snapshot(reading(100.0), still, SETTINGS).latency["e2e"] == Latency()
 
 
-def test_a_system_without_workers_or_with_new_dead_letters_is_alarming() -> None:
-    early = reading(100.0, dead_letters=4)
+@pytest.mark.parametrize(
+    ("earlier", "later", "slo_ms", "alerts"),
+    [
+        ({}, {}, 500, {}),
+        ({}, {"predicted_wait_seconds": 0.7}, 500, {"predicted-wait-long": 0.7}),
+        ({}, {"predicted_wait_seconds": 0.7}, 1000, {}),
+        ({"dead_letters": 4}, {"dead_letters": 6, "num_workers": 0}, 500,
+         {"no-live-worker": 1, "dead-letters-growing": 2}),
+        ({}, {"littles_law_residual": 0.4}, 500, {"littles-law-broken": 0.4}),
+        ({}, {"without": "workers"}, 500, {}),  # no word of them is no alarm
+    ],
+)  # fmt: skip
+def test_alerts_are_the_rules_that_hold_in_the_later_reading(
+    earlier: dict[str, Any], later: dict[str, Any], slo_ms: int, alerts: dict[str, float]
+) -> None:
+    view = snapshot(reading(100.0, **earlier), reading(110.0, **later), Settings(slo_ms=slo_ms))
 
-    late = reading(110.0, dead_letters=6, num_workers=0)
-
-    alerts = {one.name: one.value for one in snapshot(early, late, SETTINGS).alerts}
-    assert alerts == {"no-live-worker": 1, "dead-letters-growing": 2}
+    assert {one.name: one.value for one in view.alerts} == alerts
 
 
 def test_little_s_law_is_judged_only_of_a_steady_load() -> None:
-    """Of the 238 a second that come 230 end."""
-    early, late = reading(100.0), reading(110.0, littles_law_residual=0.4)
-    fewer_ended = parse(_without_the_ends_of_the_window(110.0), 110.0)
+    """Of the 238 a second that come none end."""
+    text = metrics_text(110.0, littles_law_residual=0.4)
+    none_ended = text.replace(f'{{finished_reason="stop"}} {230 * 110.0}', '{finished_reason="stop"} 23000')
 
-    assert [one.name for one in snapshot(early, late, SETTINGS).alerts] == ["littles-law-broken"]
-    assert snapshot(early, fewer_ended, SETTINGS).alerts == ()
-
-
-def _without_the_ends_of_the_window(at_s: float) -> str:
-    text = metrics_text(at_s, littles_law_residual=0.4)
-    return text.replace(f'{{finished_reason="stop"}} {230 * at_s}', '{finished_reason="stop"} 23000')
-
-
-def test_a_server_that_does_not_tell_its_workers_raises_no_alarm() -> None:
-    assert window(without="workers").alerts == ()
+    assert snapshot(reading(100.0), parse(none_ended, 110.0), SETTINGS).alerts == ()
 
 
 def test_the_json_document_holds_no_infinity_and_no_nan() -> None:
