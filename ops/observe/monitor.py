@@ -120,7 +120,7 @@ class Watch:
 
     def _report(self, change: Change) -> None:
         payload = payload_of(change, datetime.now(UTC))
-        is_error = change.is_raised and change.alert.rule.severity is Severity.CRITICAL
+        is_error = change.is_raised and change.rule.severity is Severity.CRITICAL
         level = logging.ERROR if is_error else logging.WARNING
         logger.log(level, f"alert {payload['status']}", extra={name: payload[name] for name in _LOGGED})
         self._post(payload)
@@ -128,9 +128,8 @@ class Watch:
 
 def payload_of(change: Change, now: datetime) -> dict[str, Any]:
     """What a webhook gets; docs/operations.md says what each field is. Chat services show `text`."""
-    alert, rule = change.alert, change.alert.rule
-    status = "raised" if change.is_raised else "cleared"
-    about = f"{alert.sentence} See {rule.runbook}." if change.is_raised else alert.sentence
+    rule, status = change.rule, "raised" if change.is_raised else "cleared"
+    about = f"{change.sentence} See {rule.runbook}." if change.is_raised else change.sentence
     return {
         "version": PAYLOAD_VERSION,
         "id": secrets.token_hex(8),
@@ -138,10 +137,10 @@ def payload_of(change: Change, now: datetime) -> dict[str, Any]:
         "status": status,
         "alert": rule.name,
         "severity": rule.severity.value,
-        "sentence": alert.sentence,
-        "value": alert.value,
+        "sentence": change.sentence,
+        "value": change.value,
         "limit": rule.bars.raise_above,
-        "held_s": round(change.at - alert.since, 1),
+        "held_s": round(change.held_s, 1),
         "at": now.isoformat(timespec="milliseconds"),
         "host": socket.gethostname(),
         "runbook": rule.runbook,

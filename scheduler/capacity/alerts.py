@@ -21,22 +21,14 @@ START_S = 10.0  # for the first worker to come, where none was seen yet or Redis
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
-    """One that is raised, as it stands now."""
+class Change:
+    """An alert has just been raised or cleared; value and sentence are those that did it."""
 
     rule: Rule
     value: float
     sentence: str
-    since: float
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An alert has just been raised or cleared; value and sentence are those that did it."""
-
-    alert: Alert
     is_raised: bool
-    at: float
+    held_s: float  # for how long it was raised, where it is cleared
 
 
 class _Watch:
@@ -44,7 +36,7 @@ class _Watch:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.alert: Alert | None = None
+        self.raised_at: float | None = None
         self._turned_at: float | None = None  # since when the value is beyond the bar that would change something
 
     def look(self, situation: Situation, now: float) -> Change | None:
@@ -53,27 +45,19 @@ class _Watch:
             self._turned_at = None
         elif self._turned_at is None:
             self._turned_at = now
-        if value is None:
+        if value is None or self._turned_at is None or now - self._turned_at < self._hold_s():
             return None
-        if self._turned_at is not None and now - self._turned_at >= self._hold_s():
-            return self._turn(value, situation, now)
-        if self.alert is not None:
-            self.alert = Alert(self.rule, value, self.rule.sentence(value, situation), self.alert.since)
-        return None
+        held_s, self._turned_at = 0.0 if self.raised_at is None else now - self.raised_at, None
+        self.raised_at = now if self.raised_at is None else None
+        is_raised = self.raised_at is not None
+        return Change(self.rule, value, self.rule.sentence(value, situation, is_raised), is_raised, held_s)
 
     def _is_beyond(self, value: float) -> bool:
         bars = self.rule.bars
-        return value > bars.raise_above if self.alert is None else value <= bars.clear_at
+        return value > bars.raise_above if self.raised_at is None else value <= bars.clear_at
 
     def _hold_s(self) -> float:
-        return self.rule.bars.raise_after_s if self.alert is None else self.rule.bars.clear_after_s
-
-    def _turn(self, value: float, situation: Situation, now: float) -> Change:
-        raised, self._turned_at = self.alert, None
-        since = raised.since if raised else now
-        alert = Alert(self.rule, value, self.rule.sentence(value, situation, raised is None), since)
-        self.alert = None if raised else alert
-        return Change(alert, raised is None, now)
+        return self.rule.bars.raise_after_s if self.raised_at is None else self.rule.bars.clear_after_s
 
 
 class Alerts:
@@ -84,10 +68,6 @@ class Alerts:
         self._dead_letters: deque[tuple[float, int]] = deque()
         self._has_seen_worker = False
         self._starts_until: float | None = None
-
-    @property
-    def raised(self) -> tuple[Alert, ...]:
-        return tuple(watch.alert for watch in self._watches if watch.alert is not None)
 
     def evaluate(self, observed: Observed | None, capacity: Capacity | None, now: float) -> tuple[Change, ...]:
         """What has changed; both are None while Redis does not answer."""
@@ -108,7 +88,7 @@ class Alerts:
 
     def _is_redis_told(self) -> bool:
         """Whether the loss of Redis is reported: not at once, so that a missed answer hides no outage of workers."""
-        return any(alert.rule.name == REDIS_UNREACHABLE for alert in self.raised)
+        return any(watch.rule.name == REDIS_UNREACHABLE and watch.raised_at is not None for watch in self._watches)
 
     def _new_dead_letters(self, num: int, now: float) -> int:
         """How many more than the fewest of the window. Those that were there before we looked are no news."""

@@ -111,9 +111,7 @@ def test_a_worker_of_rq_is_named_by_alert_and_doctor(house: RedisHouse, redis_ur
     (finding,) = [each for each in examine({}, redis_url) if each.check == "workers of RQ"]
 
     assert observed.foreign_workers == (foreign_worker,)
-    assert [change.alert.rule.name for change in changes if foreign_worker in change.alert.sentence] == [
-        "foreign-worker"
-    ]
+    assert [change.rule.name for change in changes if foreign_worker in change.sentence] == ["foreign-worker"]
     assert foreign_worker in finding.found and finding.remedy
 
 

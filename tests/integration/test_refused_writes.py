@@ -52,7 +52,7 @@ def test_a_redis_that_cannot_save_is_named_by_readiness_refusals_and_alert(priva
         status, problem = get(f"{api.url}/correct", json.dumps({"sentence": "She go home."}).encode())
         seen = reader.observe()
 
-    raised = {change.alert.rule.name for at_s in (0.0, 60.0) for change in alerts.evaluate(seen, None, at_s)}
+    raised = {change.rule.name for at_s in (0.0, 60.0) for change in alerts.evaluate(seen, None, at_s)}
     reader.close()
     assert status == 503
     assert "cannot save to its disk" in problem and "memory" not in problem
