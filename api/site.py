@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from api.access import cross_origin
 from api.access.keys import admit_of
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.kept import routes as kept_requests
 from api.languagetool import routes as languagetool
 from api.learners import routes as learners
@@ -18,7 +18,6 @@ from api.observe import routes as observing
 from api.openapi import routes as openapi
 from api.pages import files as pages
 from api.service.corrector import Corrector
-from api.services import Services
 from api.streams import routes as streams
 from api.telemetry.recorder import RequestRecorder
 from api.tracing import plugin as tracing

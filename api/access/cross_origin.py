@@ -6,11 +6,10 @@ page of another origin sends its own.
 
 from __future__ import annotations
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
 from api.service.exchange import Exchange
-from api.services import Services
 from scheduler.web_urls import ANY_ORIGIN, origins_of
 
 _METHODS = "GET, POST, DELETE"

@@ -6,23 +6,45 @@ of routes. Nothing here knows of Redis or of queues. Methods raise a ServingErro
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 from flask import Flask
 
 from api.http.incoming import IncomingRequest, client_number, deadline_s, idempotency_digest
 from api.http.replies import Reply, outcome_reply
 from api.service.body import Body, parse_batch, parse_body
-from api.service.corrector import learner_of
+from api.service.corrector import Corrector, learner_of
 from api.service.exchange import Account, Exchange
 from api.service.readiness import Readiness
-from api.services import Services
+from api.telemetry.recorder import RequestRecorder
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
+from scheduler.settings import Settings
+from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.protocol import Reports
 
+if TYPE_CHECKING:
+    from worker.queue.redis_observer import RedisObserver
+
 PROBES = "/healthz", "/readyz"  # the handler answers them itself
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the site makes once in a process. Each plug-in is given it, and the application, to which it adds itself."""
+
+    settings: Settings
+    corrector: Corrector
+    queue: ApiMailbox
+    observer: RedisObserver  # or the engines, in the modes without a queue
+    recorder: RequestRecorder  # what it records is for the server to write and report
+    # Whose an API key is. None where no keys are asked for. Raises Unauthorized. Any thread may ask.
+    admit: Callable[[str], Account | None] = lambda _: None
+    clock: Callable[[], float] = time.perf_counter  # as that of Exchange
 
 
 class Api(Flask):

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any
 
 from api.grammar.correction import Correction
+from api.http.app import Services
 from api.service.body import BatchBody, Body, CorrectionBody
 from api.service.corrector import BatchOutcome, learner_of, num_sentences_of
 from api.service.exchange import Account, Exchange
 from api.service.problems import TYPE_PREFIX
 from api.service.threads import in_thread, in_turn
-from api.services import Services
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
 from worker.queue.connection import script

@@ -7,14 +7,13 @@ from collections.abc import Awaitable
 from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, json_reply, outcome_reply
 from api.kept.requests import KeptRequests
 from api.service.body import Body
 from api.service.corrector import BatchOutcome
 from api.service.exchange import Exchange
-from api.services import Services
 from worker.queue.formats import is_request_id
 from worker.queue.redis_observer import Phase
 

@@ -21,7 +21,7 @@ from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reading import read
 from api.grammar.sentences import find_sentences
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest, bearer_of, deadline_s
 from api.http.replies import Reply, json_reply
 from api.languagetool.answer import Answer
@@ -29,7 +29,6 @@ from api.languagetool.form import LANGUAGES, parse_form
 from api.service.corrector import Corrector, num_sentences_of
 from api.service.exchange import Exchange
 from api.service.threads import in_turn
-from api.services import Services
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, QueueFull, ServingError, ShuttingDown
 from scheduler.messages import MAX_SENTENCES, Timings
 

@@ -8,13 +8,12 @@ from typing import Any
 
 from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, json_reply
 from api.service.body import check_learner_id
 from api.service.corrector import learner_of
 from api.service.exchange import Exchange
-from api.services import Services
 from scheduler.errors import NotFound
 from worker.queue.learners import Answered, Learners
 from worker.queue.protocol import MailboxLimits

@@ -8,10 +8,10 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable
 from typing import Any
 
+from api.http.app import Services
 from api.live.figures import figures
 from api.service.fresh import Fresh
 from api.service.threads import PAGES, in_thread
-from api.services import Services
 from scheduler.capacity.observed import Observed
 from scheduler.errors import RateLimited, ServingError
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest, bearer_of
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import Reply
 from api.live.hub import Hub
 from api.pages.files import file_reply
 from api.service.exchange import Exchange
-from api.services import Services
 from scheduler.errors import Unauthorized
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply
 from api.observe import metrics
 from api.service.exchange import Exchange
 from api.service.fresh import Fresh
 from api.service.threads import PAGES, in_thread
-from api.services import Services
 
 FRESH_FOR_S = 0.25  # the page is open, and each costs milliseconds
 

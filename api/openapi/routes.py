@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import JSON, Reply
 from api.openapi.page import docs_page
@@ -17,7 +17,6 @@ from api.pages.files import page_reply
 from api.service.exchange import Exchange
 from api.service.problems import to_json
 from api.service.threads import PAGES, in_thread
-from api.services import Services
 from api.version import package_version
 
 _DESCRIPTION = Path(__file__).parents[1] / "openapi.yaml"

@@ -12,11 +12,10 @@ from pathlib import Path
 from werkzeug.http import generate_etag, quote_etag
 from werkzeug.sansio.http import is_resource_modified
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import KEPT_BY_BROWSERS, Reply
 from api.service.exchange import Exchange
-from api.services import Services
 from scheduler.errors import NotFound
 
 STATIC = Path(__file__).parent / "static"

@@ -8,13 +8,12 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from api.grammar.correction import Correction
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.lines import EVENT_HEADERS
 from api.http.replies import EVENTS, JSON, Reply
 from api.service.body import Body, CorrectionBody
 from api.service.exchange import Exchange
-from api.services import Services
 from api.streams.events import event_stream
 from scheduler.errors import ServingError
 

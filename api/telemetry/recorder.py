@@ -28,10 +28,16 @@ _LEVELS = {"debug": ("debug", "info"), "info": ("info",)}  # that are logged
 
 
 class RequestRecorder:
-    """Records the requests of one process, in numbers that only grow. Any thread may ask for them."""
+    """Records the requests of one process, in numbers that only grow. Any thread may ask for them.
 
-    def __init__(self, settings: Settings) -> None:
-        self.log = RequestLog(settings)
+    Each has a line in the log: corrections, refusals and faults always, probes and questions for those who debug. By
+    way of logging one takes 40 us. Here the thread that writes makes it. No text of a user is in it.
+    """
+
+    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put) -> None:
+        self._levels = _LEVELS.get(settings.log_level, ())
+        self._is_json = settings.log_format == "json"
+        self.put = put
         self._latency = Histogram(TIME_BUCKETS_S)
         self._counts: defaultdict[str, float] = defaultdict(float)
         self._num_shed, self._shed_until_s = 0, 0.0  # that have no line yet
@@ -45,7 +51,7 @@ class RequestRecorder:
         is_summed = exchange.is_shed and exchange.status == 503
         self._num_shed += is_summed
         if not (exchange.is_stream or is_summed):
-            self.log.note(exchange, method, elapsed_s)
+            self.log(exchange, method, elapsed_s)
         return elapsed_s
 
     def finish_stream(self, exchange: Exchange, end: Correction | ServingError | None) -> None:
@@ -54,7 +60,7 @@ class RequestRecorder:
         exchange.slug = end.slug if isinstance(end, ServingError) else None
         elapsed_s = time.perf_counter() - exchange.received_s
         self._count_end(exchange, elapsed_s)
-        self.log.note(exchange, "POST", elapsed_s)
+        self.log(exchange, "POST", elapsed_s)
 
     def note_tick(self, late_s: float) -> None:
         """The event loop came to a timer, so much later than it was due."""
@@ -62,7 +68,9 @@ class RequestRecorder:
         self._counts["loop:late_s"] += late_s
         if self._num_shed and (now_s := time.monotonic()) >= self._shed_until_s:
             number, self._num_shed, self._shed_until_s = self._num_shed, 0, now_s + SHED_LINE_EVERY_S
-            self.log.note_shed(number)
+            if "info" in self._levels:
+                facts = {"count": number, "process": "api"}
+                self.put(partial(log_line, "requests refused", "info", time.time(), facts, self._is_json))
 
     def totals(self) -> dict[str, float]:
         # No lock: a copy of a dictionary is atomic.
@@ -89,20 +97,7 @@ class RequestRecorder:
         if exchange.is_answer:
             self._latency.observe(elapsed_s)
 
-
-class RequestLog:
-    """One line for each request: corrections, refusals and faults always, probes and questions for those who debug.
-
-    Any thread may call `note`. By way of logging one takes 40 us. Here the thread that writes makes it. No text of a
-    user is in it.
-    """
-
-    def __init__(self, settings: Settings, put: Callable[[Line], None] = STDERR.put) -> None:
-        self._levels = _LEVELS.get(settings.log_level, ())
-        self._is_json = settings.log_format == "json"
-        self._put = put
-
-    def note(self, exchange: Exchange, method: str, elapsed_s: float) -> None:
+    def log(self, exchange: Exchange, method: str, elapsed_s: float) -> None:
         level = "info" if exchange.is_read or exchange.status >= 400 else "debug"
         if level not in self._levels:
             return
@@ -126,13 +121,7 @@ class RequestLog:
         if (sent_id := exchange.correlation_id) is not None:
             facts["correlation_id"] = sent_id if self._is_json else one_word(sent_id)
         facts["process"] = "api"
-        self._put(partial(log_line, "request", level, time.time(), facts, self._is_json))
-
-    def note_shed(self, number: int) -> None:
-        """Requests that were refused without asking the queue."""
-        if "info" in self._levels:
-            facts = {"count": number, "process": "api"}
-            self._put(partial(log_line, "requests refused", "info", time.time(), facts, self._is_json))
+        self.put(partial(log_line, "request", level, time.time(), facts, self._is_json))
 
 
 def _ms(seconds: float) -> float:

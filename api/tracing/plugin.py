@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator
 
-from api.http.app import Api
+from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, text_reply
 from api.service.exchange import Exchange
-from api.services import Services
 from api.tracing.waterfall import Waterfall
 
 

@@ -31,7 +31,7 @@ class _Handler(logging.Handler):
 
 
 class _Formatter(logging.Formatter):
-    """One line in the form of `RequestLog`. A traceback shows no values of variables: these hold what users wrote."""
+    """One line, as in `RequestRecorder.log`. A traceback shows no values of variables: these hold what users wrote."""
 
     def __init__(self, process: str, is_json: bool) -> None:
         super().__init__()

@@ -245,8 +245,7 @@ def test_the_api_corrects_without_any_plugin() -> None:
     code = """if True:
         import sys
         from tests.fake_mailbox import FakeMailbox, client_around, corrector_of
-        from api.http.app import Api
-        from api.services import Services
+        from api.http.app import Api, Services
         from api.telemetry.recorder import RequestRecorder
         from scheduler.settings import Settings
 

@@ -10,7 +10,7 @@ import pytest
 from api.service.exchange import Exchange
 from api.telemetry import recorder
 from api.telemetry.line_writer import Line
-from api.telemetry.recorder import RequestLog
+from api.telemetry.recorder import RequestRecorder
 from scheduler import errors
 from scheduler.messages import Timings
 from scheduler.settings import Settings
@@ -32,7 +32,7 @@ def logged(log_format: str = "json", log_level: str = "info", **changes: object)
     """Of a correction, or of what is changed of it."""
     lines: list[Line] = []
     settings = Settings(log_format=log_format, log_level=log_level)
-    RequestLog(settings, lines.append).note(replace(EXCHANGE, **changes), "POST", TOOK_S)
+    RequestRecorder(settings, lines.append).log(replace(EXCHANGE, **changes), "POST", TOOK_S)
     return [line() for line in lines]
 
 
@@ -76,8 +76,8 @@ def test_a_higher_level_turns_lines_off_first_those_of_questions(
 
 def test_every_request_has_one_line_and_none_has_its_text() -> None:
     mailbox, lines = FakeMailbox(), []
-    client = client_of(mailbox)
-    client.application.services.recorder.log = RequestLog(Settings(log_format="json"), lines.append)
+    client = client_of(mailbox, Settings(log_format="json"))
+    client.application.services.recorder.put = lines.append
 
     client.post("/correct", json={"sentence": "Zanzibarian goed"}, headers={"X-Request-ID": "mine"})
     client.post("/correct/batch", json={"sentences": ["Zanzibarian goed"]})
