@@ -135,7 +135,7 @@ async def _outcomes(
     drafts = [draft for _, _, draft in batch]
     while True:
         try:
-            corrector.make_ready(exchange, drafts, {})
+            corrector.make_ready(exchange, drafts)
             return corrector.outcomes_of(drafts, await corrector.ends_of(exchange, drafts))
         except ShuttingDown:
             raise  # another replica has the time for all of it

@@ -49,7 +49,7 @@ class Corrector:
     def prepare(self, exchange: Exchange, body: Body) -> Drafts:
         """Read the texts. Their sentences are then to be enqueued. Raises what is wrong with the whole request."""
         drafts = self.drafts_of(body)
-        self.make_ready(exchange, drafts, content_of(body, drafts))
+        self.make_ready(exchange, drafts, body)
         return drafts
 
     def drafts_of(self, body: Body) -> Drafts:
@@ -73,17 +73,20 @@ class Corrector:
         except ServingError as error:
             return error
 
-    def make_ready(self, exchange: Exchange, drafts: Drafts, content: Content) -> None:
-        """The sentences of all texts are then to be enqueued. `content`: what is kept of the request."""
+    def make_ready(self, exchange: Exchange, drafts: Drafts, body: Body | None = None) -> None:
+        """The sentences of all texts are then to be enqueued. Without a body nothing of them is kept."""
         requests: list[CorrectionRequest] = []
         for number, draft in enumerate(drafts, start=1):
-            answer_id = exchange.request_id if "sentence" in content else f"{exchange.request_id}-{number}"
+            answer_id = exchange.request_id if isinstance(body, CorrectionBody) else f"{exchange.request_id}-{number}"
             if isinstance(draft, TextDraft):
                 requests += self.requests_of(draft, answer_id)
         if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
             return
         exchange.tokenizer_fingerprint = self.pipeline.tokenizer_fingerprint
-        note_content(exchange, content)
+        if exchange.account is not None:
+            exchange.limits = exchange.account.limits
+        if body is not None and exchange.is_kept:
+            note_content(exchange, content_of(body, drafts))
         exchange.requests, exchange.within_s = tuple(requests), exchange.left_s()
         exchange.may_be_known = bool(exchange.key)
         exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
@@ -171,14 +174,12 @@ def content_of(body: Body, drafts: Drafts) -> Content:
 
 
 def note_content(exchange: Exchange, content: Content) -> None:
-    """What is kept of a request besides its sentences. Its text is kept only where it may be asked for again."""
+    """What any replica needs to give the answer later."""
     # Digests are compared only under a key, which is of one account.
-    if exchange.key:
-        exchange.digest = hashlib.blake2b(problems.to_json(content).encode(), digest_size=16).hexdigest()
+    exchange.digest = hashlib.blake2b(problems.to_json(content).encode(), digest_size=16).hexdigest()
     if exchange.account is not None:  # nobody else may fetch its answer
-        content["account"], exchange.limits = exchange.account.name, exchange.account.limits
-    if exchange.is_kept:
-        exchange.document = problems.to_json(content)
+        content["account"] = exchange.account.name
+    exchange.document = problems.to_json(content)
 
 
 def learner_of(learner_id: str, account: str) -> str:

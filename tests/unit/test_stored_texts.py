@@ -10,6 +10,7 @@ from api.kept.requests import body_of
 from api.service.body import CorrectionBody, parse_body
 from api.service.corrector import content_of, note_content
 from api.service.exchange import Account, Exchange
+from tests.fake_mailbox import FakeMailbox, corrector_of
 from worker.queue.protocol import ReplyMode
 
 FILLINGS = (" ", "\t", "\n", '"', "\\", "\u3000", "\u00a0", "\u2028", "é", "\U0001f600", "/")
@@ -28,11 +29,13 @@ def test_a_stored_text_takes_at_most_twice_its_body(filling: str) -> None:
 
 
 def test_the_text_of_a_request_that_nobody_may_ask_for_again_is_not_kept() -> None:
-    exchange = Exchange("id")
+    exchange, other = Exchange("id"), Exchange("id", key="key")
+    corrector = corrector_of(FakeMailbox())
 
-    note_content(exchange, {"sentence": "Go."})
+    for one in (exchange, other):
+        corrector.prepare(one, CorrectionBody(sentence="Go."))
 
-    assert exchange.document == ""
+    assert exchange.document == "" and "Go." in other.document
 
 
 def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_account() -> None:
