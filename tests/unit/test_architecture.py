@@ -24,7 +24,7 @@ RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  #
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 MAX_PARAMETERS = 5
-MAX_REQUEST_PATH_LINES = 8_347
+MAX_REQUEST_PATH_LINES = 8_328
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -226,8 +226,8 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
 
 
 PLUGINS = {
-    "api.tracing": 159, "api.live": 169, "api.learners": 88, "api.languagetool": 564, "api.kept": 180,
-    "api.streams": 157, "api.observe": 233, "api.openapi": 125, "worker.pools": 278,
+    "api.tracing": 158, "api.live": 168, "api.learners": 87, "api.languagetool": 563, "api.kept": 179,
+    "api.streams": 156, "api.observe": 232, "api.openapi": 124, "worker.pools": 278,
 }  # fmt: skip
 
 
