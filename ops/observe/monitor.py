@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -38,11 +38,6 @@ PAYLOAD_VERSION = 1
 _LOGGED = ("alert", "severity", "value", "limit", "sentence", "runbook")  # of a payload
 
 
-class Observatory(Protocol):
-    def observe(self) -> Observed:
-        """Raises MailboxDown."""
-
-
 @click.command()
 @with_settings(
     "redis_url", "slo_ms", "alert_webhook", "request_timeout_s", "log_format", "log_level", is_redis_required=True
@@ -61,14 +56,14 @@ def monitor(settings: Settings) -> None:
     logs.never_wait_for_readers()
     logs.configure(settings, "monitor")
     check_redis(settings)
-    raise SystemExit(run(settings, SystemReader(Address(settings.redis_url))))
+    raise SystemExit(run(settings, SystemReader(Address(settings.redis_url)).observe))
 
 
-def run(settings: Settings, observatory: Observatory) -> int:
+def run(settings: Settings, observe: Callable[[], Observed]) -> int:
     """Watch until SIGTERM or SIGINT; return the exit status."""
     has_heartbeat = _has_heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
-    watch = Watch(observatory, settings, webhook.post if webhook is not None else lambda _: None)
+    watch = Watch(observe, settings, webhook.post if webhook is not None else lambda _: None)
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
     about = {"redis": hide_password(settings.redis_url), "slo_ms": settings.slo_ms, "webhook": where}
     logger.info("watching", extra=about)
@@ -101,8 +96,11 @@ def _has_heartbeat() -> bool:
 class Watch:
     """One look after the other; reports what has changed."""
 
-    def __init__(self, observatory: Observatory, settings: Settings, post: Callable[[Mapping[str, Any]], None]) -> None:
-        self._observatory = observatory
+    def __init__(
+        self, observe: Callable[[], Observed], settings: Settings, post: Callable[[Mapping[str, Any]], None]
+    ) -> None:
+        """`observe` raises MailboxDown where Redis does not answer."""
+        self._observe = observe
         self._settings = settings
         self._post = post
         self._alerts = Alerts(settings)
@@ -111,7 +109,7 @@ class Watch:
         """`now` of a monotonic clock."""
         observed, capacity = None, None
         try:
-            observed = self._observatory.observe()
+            observed = self._observe()
             capacity = measure(observed, self._settings)
         except MailboxDown:
             pass  # that is an alert, too

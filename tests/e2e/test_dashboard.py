@@ -1,4 +1,4 @@
-"""rq-dashboard against a plain `miniserve up`: it shows the queue, the jobs and the workers as they are."""
+"""rq-dashboard against a plain `miniserve up`: it shows the jobs and the workers as they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -50,33 +49,6 @@ def test_finished_jobs_are_listed_and_show_no_text_of_a_user(with_dashboard: tup
     assert len(jobs) == NUM_SENT
     assert {page.status for page in pages} == {200}
     assert not any("goed" in str(page.body) or "<b>" in str(page.body) for page in pages)
-
-
-def test_waiting_requests_are_counted_while_the_worker_is_stopped(with_dashboard: tuple[RunningSystem, str]) -> None:
-    system, url = with_dashboard
-    (worker,) = system.pids("worker")
-
-    with ThreadPoolExecutor(4) as pool:
-        os.kill(worker, signal.SIGSTOP)
-        try:
-            replies = [pool.submit(post_sentence, system.url, "He goed to school")]
-            # A claim that stood when the worker was stopped has taken it; one that had just ended has not.
-            wait_until(lambda: _num_queued(url) + _num_started(url) == 1, 10, "the first is shown")
-            num_queued = _num_queued(url) + 3
-            replies += [pool.submit(post_sentence, system.url, "He goed to school") for _ in range(3)]
-            wait_until(lambda: _num_queued(url) == num_queued, 10, "the queue is shown")
-        finally:
-            os.kill(worker, signal.SIGCONT)
-        assert {reply.result().status for reply in replies} == {200}
-
-
-def _num_queued(url: str) -> int:
-    queues = {queue["name"]: queue["count"] for queue in send(url, "GET", "/0/data/queues.json").body["queues"]}
-    return queues["correct"]
-
-
-def _num_started(url: str) -> int:
-    return len(send(url, "GET", "/0/data/jobs/correct/started/10/asc/1.json").body["jobs"])
 
 
 def test_the_dashboard_stops_in_time_whoever_is_connected() -> None:

@@ -31,44 +31,26 @@ def watched(receiver: WebhookReceiver) -> Iterator[RunningSystem]:
         yield system
 
 
-def changes_of(receiver: WebhookReceiver, alert: str) -> list[str]:
-    return [payload["status"] for payload in receiver.payloads if payload["alert"] == alert]
-
-
-def capacity(*arguments: str) -> dict[str, float]:
-    done = CliRunner().invoke(main, ["capacity", "--json", *arguments])
-    assert done.exit_code == 0, done.output
-    return json.loads(done.stdout)
-
-
-def test_a_system_that_is_started_with_a_webhook_raises_no_alert_while_all_is_well(
+def test_a_system_with_a_webhook_posts_that_its_worker_stands_still_and_that_it_goes_on(
     watched: RunningSystem, receiver: WebhookReceiver
 ) -> None:
     watched.wait_for_line(r'"process": "monitor".*"watching"|"watching".*"process": "monitor"', 20)
-
-    assert [one for one in receiver.payloads if one["alert"] != "no-live-worker"] == []
-    assert len(watched.pids("monitor")) == 1
-    assert "CRET" not in watched.output()
-
-
-def test_a_stopped_worker_is_told_while_the_replica_is_unready_and_cleared_when_it_goes_on(
-    watched: RunningSystem, receiver: WebhookReceiver
-) -> None:
     (worker,) = watched.pids("worker")
-    told = len(changes_of(receiver, "no-live-worker"))  # a machine that stood still may have told one before
+    before = len(receiver.payloads)  # a machine that stood still may have told one before
 
-    def since() -> list[str]:
-        return changes_of(receiver, "no-live-worker")[told:]
+    def since() -> list[tuple[str, str]]:
+        return [(payload["alert"], payload["status"]) for payload in receiver.payloads[before:]]
 
     os.kill(worker, signal.SIGSTOP)
     try:
-        wait_until(lambda: "raised" in since(), 20, "the alert")
+        wait_until(lambda: ("no-live-worker", "raised") in since(), 20, "the alert")
         wait_until(lambda: watched.readiness() == 503, 20, "not ready")
     finally:
         os.kill(worker, signal.SIGCONT)
 
-    wait_until(lambda: since()[-1] == "cleared", 20, "the all-clear")
+    wait_until(lambda: ("no-live-worker", "cleared") in since(), 20, "the all-clear")
     watched.wait_until_ready()
+    assert len(watched.pids("monitor")) == 1 and "CRET" not in watched.output()
 
 
 def test_capacity_tells_the_rates_that_a_replica_measures(watched: RunningSystem) -> None:
@@ -77,7 +59,7 @@ def test_capacity_tells_the_rates_that_a_replica_measures(watched: RunningSystem
     def are_measured() -> bool:
         for _ in range(30):
             assert post_json(watched.url, "/correct/batch", SENTENCES).status == 200
-        told.update(capacity("--url", watched.url))
+        told.update(json.loads(CliRunner().invoke(main, ["capacity", "--json", "--url", watched.url]).stdout))
         return told["service_rate_tokens_per_s"] > 0 and told["arrival_rate_per_s"] > 0
 
     wait_until(are_measured, 20, "measured rates")

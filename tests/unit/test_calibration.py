@@ -41,12 +41,15 @@ def test_a_reason_that_spoils_right_sentences_has_to_be_surer_than_one_that_does
     assert asked[R.PAST_IRREG] <= 0.5
 
 
-def test_the_certainty_of_a_long_sentence_counts_less_as_it_is_asked_for_more() -> None:
+def test_of_mended_sentences_the_certainty_of_a_long_one_counts_less_as_it_is_asked_for_more() -> None:
     short = result(R.PAST_IRREG, 8, is_clean=False)
     long = replace(short, item=replace(short.item, sentence="Be " * 40))
 
+    missed = replace(short, answer=replace(short.answer, corrected="Was"))
+
     (short_step,), (long_step,) = (tally([one]).right.sum(axis=0).nonzero()[0] for one in (short, long))
 
+    assert not tally([missed]).right.any()
     assert short_step - long_step == LONG_BIAS * CERTAINTY_STEPS_PER_LOGIT
 
 

@@ -30,19 +30,15 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return one, two
 
 
-def test_the_strictness_in_force_stands_above_the_table(files: tuple[Path, Path]) -> None:
-    shipped = load_weights().config.eos_bias
-
-    assert run(files[0]).stdout.splitlines()[0] == f"strictness {shipped:g}"
-    assert run(files[0], "--strictness", "3").stdout.splitlines()[0] == "strictness 3"
-
-
-def test_at_the_greatest_strictness_nothing_is_changed(files: tuple[Path, Path]) -> None:
+def test_at_the_greatest_strictness_nothing_is_changed_and_the_strictness_in_force_is_named(
+    files: tuple[Path, Path],
+) -> None:
     document = json.loads(run(files[0], "--strictness", "20", "--json").stdout)
 
     assert document["strictness"] == 20
     assert (document["num_exact"], document["num_wrong"], document["num_false_positives"]) == (0, 1, 0)
     assert (document["tokens_per_wrong"], document["tokens_per_clean"]) == (1, 1)
+    assert run(files[0]).stdout.splitlines()[0] == f"strictness {load_weights().config.eos_bias:g}"
 
 
 def test_several_files_are_told_one_by_one_and_together(files: tuple[Path, Path]) -> None:
@@ -81,12 +77,9 @@ def test_a_file_without_any_item_is_refused_and_not_scored_0(files: tuple[Path, 
     assert "empty.jsonl holds no sentence" in result.output
 
 
-def test_json_and_misses_do_not_go_together(files: tuple[Path, Path]) -> None:
-    assert run(files[0], "--json", "--show", "wrong").exit_code == 2
-
-
-def test_no_file_at_all_is_wrong_usage() -> None:
-    assert run().exit_code == 2
+@pytest.mark.parametrize("arguments", [[], ["--json", "--show", "wrong"]])
+def test_no_file_at_all_or_misses_in_json_is_wrong_usage(files: tuple[Path, Path], arguments: list[str]) -> None:
+    assert run(*arguments, *([files[0]] if arguments else [])).exit_code == 2
 
 
 def test_calibrating_writes_weights_that_ask_each_reason_for_a_certainty(

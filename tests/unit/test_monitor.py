@@ -30,10 +30,7 @@ class Looking:
 
     def __init__(self) -> None:
         self.observed, self.posted, self.now = WELL, [], 0.0
-        self.watch = Watch(self, SETTINGS, self.posted.append)
-
-    def observe(self) -> Observed:
-        return self.observed
+        self.watch = Watch(lambda: self.observed, SETTINGS, self.posted.append)
 
     def see(self, observed: Observed, seconds: float) -> list[dict[str, Any]]:
         self.observed = observed
