@@ -1,29 +1,40 @@
-"""Adds streams of events to POST /correct."""
+"""POST /correct as server-sent events (WHATWG HTML, 9.2): the edits of a text as they are decoded.
+
+They are `edit` for each, then `done` with the JSON answer, or `problem`. Comments keep idle connections open, and show
+that a client has left.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import time
+from collections.abc import AsyncGenerator, Awaitable, Sequence
+from contextlib import aclosing
+from typing import cast
 
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from api.grammar.correction import Correction
+from api.grammar.correction import Correction, Edit, edit_as_sent
+from api.grammar.drafts import TextDraft
+from api.grammar.pipeline import TextPipeline
 from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
-from api.http.lines import EVENT_HEADERS
-from api.http.replies import EVENTS, JSON, Reply
+from api.http.lines import EVENT_HEADERS, NOTHING_NEW, event_of
+from api.http.replies import EVENTS, JSON, Reply, correction_text, edit_text, internal_error
+from api.service import problems
 from api.service.body import Body, CorrectionBody
+from api.service.corrector import Corrector
 from api.service.exchange import Exchange
-from api.streams.events import event_stream
+from api.service.threads import in_turn
 from scheduler.errors import ServingError
+from scheduler.messages import Completion
+from worker.queue.api_mailbox import HEARTBEAT_S, State
+from worker.queue.protocol import ReplyMode
 
 
 def add(app: Api, services: Services) -> None:
     """Answer clients that prefer events to JSON."""
-
-    def finish(exchange: Exchange, end: Correction | ServingError | None) -> None:
-        app.note_outcome(exchange, end)
-        services.recorder.finish_stream(exchange, end)
+    corrector = services.corrector
 
     def way(exchange: Exchange, request: IncomingRequest, body: Body) -> Awaitable[Reply] | None:
         accept = request.headers.get("accept", "")
@@ -32,12 +43,80 @@ def add(app: Api, services: Services) -> None:
         return reply(exchange, body)
 
     async def reply(exchange: Exchange, body: CorrectionBody) -> Reply:
-        stream = await event_stream(services.corrector, exchange, body, finish)
+        exchange.limit_wait(corrector.timeout_s)
+        exchange.manner = ReplyMode.FOLLOW
+        (draft,) = await in_turn(body.num_characters, corrector.prepare, exchange, body)
+        if exchange.requests:
+            await corrector.mailbox.enqueue(exchange)
         exchange.is_stream = True
-        return Reply(stream, 200, [*EVENT_HEADERS])
+        return Reply(events(exchange, cast(TextDraft, draft)), 200, [*EVENT_HEADERS])  # one text that is not refused
+
+    async def events(exchange: Exchange, draft: TextDraft) -> AsyncGenerator[bytes]:
+        """Closing them, once they have begun, abandons the request."""
+        end: Correction | ServingError | None = None
+        try:
+            async with aclosing(_follow(corrector, exchange, draft)) as found:
+                async for event in found:
+                    if isinstance(event, Correction):
+                        end = event
+                        yield event_of("done", correction_text(event, exchange.request_id))
+                    else:
+                        yield NOTHING_NEW if event is None else event_of("edit", edit_text(event))
+        except Exception as error:  # the status line is sent already, so the problem is the last event
+            end = error if isinstance(error, ServingError) else internal_error(error, exchange.request_id)
+            yield event_of("problem", problems.to_json(problems.problem(end, exchange.request_id)))
+        finally:
+            end = None if exchange.has_left else end
+            app.note_outcome(exchange, end)
+            services.recorder.finish_stream(exchange, end)
 
     app.ways.append(way)
 
 
 def _preferred(accept: str) -> str | None:
     return parse_accept_header(accept, MIMEAccept).best_match([JSON, EVENTS])
+
+
+async def _follow(
+    corrector: Corrector, exchange: Exchange, draft: TextDraft
+) -> AsyncGenerator[Edit | Correction | None]:
+    """The edits as they are decoded, and then the correction; None while there is nothing new."""
+    size, completions = len(draft.reading.text), []
+    if draft.sentences:
+        stream, sent_s = EditStream(corrector.pipeline, draft), time.monotonic()
+        async with aclosing(corrector.mailbox.follow(exchange)) as states:
+            async for outputs in states:
+                edits = await in_turn(size, stream.new_edits, outputs)
+                if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
+                    for edit in edits or (None,):
+                        yield edit
+                    sent_s = time.monotonic()
+        completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
+        exchange.note_answers(completions)
+    yield await in_turn(size, corrector.conclude, draft, completions)
+
+
+class EditStream:
+    """The edits of a text in the order in which they become certain, each once."""
+
+    def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
+        self._pipeline = pipeline
+        self._reading = draft.reading
+        self._sentences = draft.sentences
+        self._outputs: Sequence[State] = [()] * len(draft.sentences)
+        self._num_sent = [0] * len(draft.sentences)
+
+    def new_edits(self, outputs: Sequence[State]) -> list[Edit]:
+        """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""
+        new = []
+        parts = enumerate(zip(self._sentences, outputs, self._outputs, strict=True))
+        changed = [(at, sentence, output) for at, (sentence, output, known) in parts if output is not known]
+        for at, sentence, output in self._pipeline.in_steps(changed):
+            if isinstance(output, Completion):
+                edits = self._pipeline.part(sentence, output.output_ids).edits
+            else:
+                edits = self._pipeline.certain_edits(sentence, output)
+            new += [edit_as_sent(self._reading, sentence.start, edit) for edit in edits[self._num_sent[at] :]]
+            self._num_sent[at] = max(len(edits), self._num_sent[at])
+        self._outputs = outputs
+        return new

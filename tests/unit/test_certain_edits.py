@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
-from unittest.mock import Mock
 
 import pytest
 
-from api.grammar.correction import Correction
 from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.reasons import Reason
-from api.service.body import CorrectionBody
-from api.service.exchange import Exchange
-from api.streams.events import event_stream
+from api.http.lines import event_of
 from tests.corrections import MARK, PIPELINE, TOKENIZER, blocks, parse
 
 OF_SEVERAL = [block[0] for block in blocks() if len(MARK.findall(block[0])) > 1]
@@ -60,15 +55,9 @@ def test_the_first_of_two_plain_edits_is_told_early() -> None:
 
 @pytest.mark.parametrize("end_of_line", ["\u2028", "\u2029", "\u0085"])
 def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
-    correction = Correction(f"He went.{end_of_line}She left.", (), "", 0)
+    told = {"corrected": f"He went.{end_of_line}She left."}
 
-    corrector = Mock(timeout_s=60.0, conclude=lambda *_: correction)
-    corrector.prepare.return_value = [Mock(sentences=(), reading=Mock(text=correction.corrected))]
+    name, data, blank = event_of("done", json.dumps(told, ensure_ascii=False)).decode().splitlines()
 
-    async def parts() -> list[bytes]:
-        body = CorrectionBody(sentence=correction.corrected)
-        return [part async for part in await event_stream(corrector, Exchange("id1"), body, lambda *_: None)]
-
-    name, data, blank = b"".join(asyncio.run(parts())).decode().splitlines()
     assert (name, blank) == ("event: done", "")
-    assert json.loads(data.removeprefix("data: "))["corrected"] == correction.corrected
+    assert json.loads(data.removeprefix("data: ")) == told

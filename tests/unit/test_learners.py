@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 
 from api.access.keys import new_key
 from api.grammar.correction import Correction
-from api.kept.requests import KeptRequests
+from api.kept.routes import KeptRequests
 from api.learners import routes
 from api.learners.routes import document_of
 from api.service.exchange import Exchange

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from api.live.figures import figures
-from api.live.hub import MOST_VIEWERS, Hub
+from api.live.routes import MOST_VIEWERS, Hub
 from api.site import services_of
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotReady, RateLimited

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from api.kept.requests import body_of
+from api.kept.routes import body_of
 from api.service.body import CorrectionBody, parse_body
 from api.service.corrector import content_of, note_content
 from api.service.exchange import Account, Exchange
