@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import random
 import secrets
 import socket
 import threading
@@ -32,8 +31,8 @@ LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
 WATCH: Command = ("SET", "miniserve:watched", 1, "EX", 3)  # said once a second by one who does
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
+_MOST_FIELDS = 2000  # of a report, the others come with the next: Lua's unpack fails near 8,000 words
 _REGISTER_S = 0.95  # somewhat less than the second that four beats take
-_MOST_FIELDS = 2000  # of a report: Lua's unpack fails near 8,000 words
 _RQ_VERSION = "2.12.0"  # whose formats we write; shown by RQ's tools
 
 
@@ -55,26 +54,23 @@ class Reporter:
         self._process = new_name()
         self._number = 1
         self._taken: dict[str, float] = {}
-        self._sent: dict[str, float] | None = None  # by a report that may have been lost
-        self._words: list[str] = []
+        self._sent: dict[str, float] = {}
+        self._command: Command | None = None  # of a report that may have been lost
 
     def command(self, totals: Mapping[str, float]) -> Command:
         """The report to send now; `note_reply` learns what came of it. `totals` only grow."""
-        if self._sent is None:
-            taken = self._taken
-            news = [(name, value) for name, value in totals.items() if value != taken.get(name, 0)]
-            if len(news) > _MOST_FIELDS:  # any of them, so that each has its turn
-                news = random.sample(news, _MOST_FIELDS)
+        if self._command is None:
+            news = [(name, value) for name, value in totals.items() if value != self._taken.get(name, 0)][:_MOST_FIELDS]
+            words = [word for name, value in news for word in (name, repr(value - self._taken.get(name, 0)))]
             self._sent = dict(news)
-            self._words = [word for name, value in news for word in (name, repr(value - taken.get(name, 0)))]
-        return script("report", self._process, self._number, "1" if self._is_api else "", *self._words)
+            self._command = script("report", self._process, self._number, "1" if self._is_api else "", *words)
+        return self._command
 
     def note_reply(self, reply: Any) -> None:
         """Take the reply to that command. What Redis refused is sent again."""
         if not isinstance(reply, ResponseError):
-            assert self._sent is not None
             self._taken |= self._sent
-            self._sent = None
+            self._command = None
             self._number += 1
 
 
