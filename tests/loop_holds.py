@@ -48,15 +48,15 @@ class MailboxAtOnce(RedisApiMailbox):
     def known_refusal(self, client: str = "") -> None: ...
 
     async def enqueue(self, wanted: Submission) -> None:
-        self._waiters.add(wanted)
+        self._add(wanted)
         wanted.accepted_s = 1.0
         for each in wanted.outcomes:
-            self._waiters.hear(Progress(each, self._output[:-1]))
+            self._note_progress(Progress(each, self._output[:-1]))
 
     async def _until(self, news: asyncio.Future[None], wanted: Submission) -> None:
         self._pause()
         for each in wanted.outcomes:
-            self._waiters.resolve(each, Completion(each, FinishReason.STOP, self._output, Timings(0.001, 0.002, 0.003)))
+            self._resolve(each, Completion(each, FinishReason.STOP, self._output, Timings(0.001, 0.002, 0.003)))
 
     def status(self, asked: MailboxStatus) -> MailboxStatus:
         return MailboxStatus(True, 1)

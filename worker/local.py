@@ -74,7 +74,7 @@ class LocalEngines(ApiMailbox):
             raise QueueFull(f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds)
         if wanted.limits:
             self._charge(wanted)
-        self._waiters.add(wanted)
+        self._add(wanted)
         wanted.accepted_s, wanted.run_id = time.perf_counter(), "here"
         at_once = asyncio.Semaphore(max(1, len(self._engines) - 1))  # with a single engine requests take turns
         for request in wanted.requests:
@@ -109,12 +109,12 @@ class LocalEngines(ApiMailbox):
             done = completion_of(admission.shutting_down() if job.cancelled() else job.result())
             self._busy_s += done.timings.prefill_s + done.timings.decode_s
             self._counts.update(done=1, done_length=int(done.finish_reason is FinishReason.LENGTH))
-            self._waiters.resolve(request.request_id, done)
+            self._resolve(request.request_id, done)
         except ServingError as error:
             is_late = isinstance(error, DeadlineExceeded) or not wanted.left_s()
             is_given_up = isinstance(error, (Cancelled, DeadlineExceeded, ShuttingDown))
             self._counts["failed" if not is_given_up else "expired" if is_late else "cancelled"] += 1
-            self._waiters.resolve(request.request_id, error)
+            self._resolve(request.request_id, error)
 
     def _compute(self, request: CorrectionRequest, until_s: float, arrived_s: float) -> Completion:
         """Run in a thread of the pool."""

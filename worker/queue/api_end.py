@@ -80,7 +80,7 @@ class RedisApiMailbox(ApiMailbox):
             raise admission.shutting_down()
         admission.check_that_it_may_fit(wanted.requests, self._limits)
         patience_s = SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
-        self._waiters.add(wanted)
+        self._add(wanted)
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
             self._link.post(wanted, patience_s, self._note_reply)
             return
@@ -90,9 +90,9 @@ class RedisApiMailbox(ApiMailbox):
                 self._conclude(wanted, reply, run_id)
                 return
         except BaseException:
-            self._waiters.remove(wanted)
+            self._remove(wanted)
             raise
-        self._waiters.remove(wanted)
+        self._remove(wanted)
         wanted.join(reply[1].decode())
         await self.enqueue(wanted)
 
@@ -105,7 +105,7 @@ class RedisApiMailbox(ApiMailbox):
             self._conclude(wanted, reply, run_id)
         except ServingError as refusal:
             for job_id in wanted.outcomes:
-                self._waiters.resolve(job_id, refusal)
+                self._resolve(job_id, refusal)
 
     def _conclude(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """ENQUEUE has replied. Raises the refusal."""
@@ -143,24 +143,25 @@ class RedisApiMailbox(ApiMailbox):
     def _hear(self, message: bytes) -> None:
         for line in message.split(b"\n"):
             if line.startswith(b"-"):  # a job that ended without an answer, unless it was sent again meanwhile
-                self._look_for(self._waiters.of(line[1:].decode()))
+                job_id = line[1:].decode()
+                self._look_for([(job_id, wanted) for wanted in self._by_id.get(job_id, ())[:1]])
             else:
-                self._resolve(line)
+                self._read(line)
 
-    def _resolve(self, payload: bytes) -> None:
+    def _read(self, payload: bytes) -> None:
         try:
             news = formats.decode_news(payload)
         except WireError as error:  # whose it is will be found by the poll
             logger.error("an answer cannot be read: %s", error)
             return
         if isinstance(news, Progress):
-            self._waiters.hear(news)
+            self._note_progress(news)
         else:
             self._refusals.note_end()
-            self._waiters.resolve(news.request_id, news)
+            self._resolve(news.request_id, news)
 
     def _poll(self, older_than_s: float) -> None:
-        self._look_for(self._waiters.unanswered(older_than_s))
+        self._look_for(self._unanswered(older_than_s))
 
     def _look_for(self, jobs: Sequence[tuple[str, Submission]]) -> None:
         # Only those whose request was accepted: a run id is there. The others' ENQUEUE is still under way.
@@ -177,9 +178,9 @@ class RedisApiMailbox(ApiMailbox):
         for (job_id, wanted), (state, payload) in zip(asked, states, strict=True):
             outcome = formats.outcome_of(job_id, state, payload)
             if outcome is not None:
-                self._waiters.resolve(job_id, outcome, asked_s)
+                self._resolve(job_id, outcome, asked_s)
             elif state == b"gone" and wanted.run_id == run_id:
-                self._waiters.resolve(job_id, admission.removed(), asked_s)
+                self._resolve(job_id, admission.removed(), asked_s)
             elif state == b"gone":
                 lost[id(wanted)] = wanted
         for wanted in lost.values():  # Redis was restarted and has lost its last moments
