@@ -92,8 +92,8 @@ pictures: $(SYSTEM) ## draw the pictures of / and /ops and of the dashboard for 
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh
 
-test-nightly: $(SYSTEM) ## the drills in full, three quarters of an hour, and the tests of the training
-	@./ops/deploy/system_tools.sh
+test-nightly: $(SYSTEM) ## the drills in full, three quarters of an hour; real editors; the tests of the training
+	@./ops/deploy/system_tools.sh nightly
 	@$(PYTEST) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 

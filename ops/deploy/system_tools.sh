@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What the tests of `make test-system` need beside the project: installs what is missing where it may (as root, with
-# apt), and says what to install where it may not.
+# What the tests of `make test-system` need beside the project, and with the argument `nightly` those of
+# `make test-nightly`: installs what is missing where it may (as root, with apt), and says what to install where it may
+# not.
 set -euo pipefail
 export PATH=$PATH:/usr/sbin:/sbin
 
@@ -20,6 +21,14 @@ TOOLS=(
   "systemd-analyze systemd"
   "node nodejs"
 )
+[ "${1:-}" != nightly ] || TOOLS+=(
+  "npm npm"
+  "Xvfb xvfb"
+  "xdotool xdotool"
+  "texstudio texstudio"
+  "soffice libreoffice-writer"
+  "soffice python3-uno"
+)
 
 missing=()
 for tool in "${TOOLS[@]}"; do
@@ -28,7 +37,7 @@ for tool in "${TOOLS[@]}"; do
 done
 [ ${#missing[@]} -gt 0 ] || exit 0
 
-echo "make test-system needs: ${missing[*]}"
+echo "make test-${1:-system} needs: ${missing[*]}"
 if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
   echo "not root, or no apt-get here; run this and then again: sudo apt-get install --no-install-recommends ${missing[*]}" >&2
   exit 1

@@ -1,0 +1,221 @@
+"""Programs that others wrote for LanguageTool, installed and used as their users do.
+
+tests/system sends the requests that were recorded from them. This shows that they still send those, and what they make
+of the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image, ImageGrab
+from playwright.sync_api import Browser, expect
+
+from ops.run.supervisor import Member, running
+from tests import system_tools
+from tests.pace import patient
+from tests.running_system import post_sentence, wait_until
+from tests.system.conftest import KeyedSite
+
+PYTHON_CLIENTS = "language_tool_python==3.3.1", "pylanguagetool==0.11.0"
+NPM_CLIENTS = "quill@1.3.7", "quill-languagetool@1.0.7", "gramma@1.6.0"
+TEXT = "He goed home & late. \u201cWe was 100% tired\u201d."
+OLD_CALL = """
+import sys, language_tool_python
+print(ascii(language_tool_python.LanguageTool("en-US", remote_server=sys.argv[1]).correct(sys.argv[2])))
+"""
+FOR_LIBREOFFICE = {
+    "He goed home & slept 100% + 5%25.": [["goed", "went"]],
+    "Caf\u00e9s was full. \U0001f600 She have writed it.": [["was", "were"], ["have", "has"], ["writed", "written"]],
+    "They went home.": [],
+}
+PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
+<oor:items xmlns:oor="http://openoffice.org/2001/registry">
+<item oor:path="/org.openoffice.Office.Linguistic/GrammarChecking/LanguageTool">
+<prop oor:name="BaseURL" oor:op="fuse"><value>{url}/v2</value></prop>
+<prop oor:name="IsEnabled" oor:op="fuse"><value>true</value></prop></item>
+</oor:items>"""
+CHECK_IN_LIBREOFFICE = """
+import json, sys, time, uno
+from com.sun.star.connection import NoConnectException
+from com.sun.star.lang import Locale
+local = uno.getComponentContext()
+resolver = local.ServiceManager.createInstanceWithContext("com.sun.star.bridge.UnoUrlResolver", local)
+context = None
+while context is None:
+    try:
+        context = resolver.resolve(f"uno:pipe,name={sys.argv[1]};urp;StarOffice.ComponentContext")
+    except NoConnectException:
+        time.sleep(0.1)
+checker = context.ServiceManager.createInstanceWithContext("org.openoffice.lingu.LanguageToolGrammarChecker", context)
+for text in sys.argv[2:]:
+    errors = checker.doProofreading("1", text, Locale("en", "US", ""), 0, len(text), ()).aErrors
+    print(json.dumps([(one.nErrorStart, one.nErrorLength, one.aSuggestions[0], one.aShortComment) for one in errors]))
+"""
+TEXSTUDIO = r"""[texmaker]
+Grammar\Language%20Tool%20URL={url}/
+Grammar\Language%20Tool%20Autorun=false
+Editor\Check%20Grammar=true
+Editor\Check%20Spelling=false
+Spell\DictionaryDir={folder}
+Spell\Language=en_US
+Update\AutoCheck=false
+
+[formats]
+version=1.0
+data\grammarMistake\waveUnderline=true
+data\grammarMistake\linescolor=#d0107f
+data\grammarMistake\priority=-1
+"""
+THESIS = r"""\documentclass{article}
+
+\begin{document}
+Last summer we was in Italy. My brother swimmed every day, and my sister have learned Italian.
+\end{document}
+"""
+WORDS_BOX = 345, 95, 1000, 300  # of the window, in pixels: where the lines of the thesis stand
+START_QUILL = """async ([plugin, url, key]) => {
+  const module = URL.createObjectURL(new Blob([plugin], { type: "text/javascript" }));
+  globalThis.process = { env: { NODE_ENV: "production" } };
+  (await import(module)).default(Quill);
+  const languageTool = { server: url, language: "en-US", cooldownTime: 50, apiOptions: { apiKey: key } };
+  globalThis.quill = new Quill("#box", { modules: { languageTool } });
+}"""
+TYPED = "\U0001f600 He goed home. \u201cWe was late.\u201d\n\n\U0001f680 She didn\u2019t knew it."
+MENDED = {"goed": "went", "was": "were", "knew": "know"}
+
+
+@pytest.fixture(scope="module")
+def python_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of older releases, in an environment of their own."""
+    folder = tmp_path_factory.mktemp("python")
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin" / "pip", "install", "--quiet", *PYTHON_CLIENTS], check=True)
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("npm")
+    options = "--silent", "--no-audit", "--no-fund", "--legacy-peer-deps", "--prefix", folder
+    subprocess.run([system_tools.find("npm"), "install", *options, *NPM_CLIENTS], check=True)
+    return folder / "node_modules"
+
+
+def said_by(*command: object, folder: Path | None = None) -> str:
+    """What a program prints; some exit with 1 where they found mistakes."""
+    ran = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, timeout=patient(120))
+    assert ran.stdout, ran.stderr
+    return ran.stdout
+
+
+def test_an_older_python_client_sends_texts_in_the_query(site: str, python_clients: Path) -> None:
+    found = said_by(python_clients / "python", "-c", OLD_CALL, site, TEXT)
+
+    assert found.strip() == ascii(post_sentence(site, TEXT).body["corrected"])
+
+
+def test_pylanguagetool_shows_each_mistake_with_its_correction(site: str, python_clients: Path, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+
+    found = said_by(python_clients / "pylanguagetool", "--api-url", f"{site}/v2/", "-l", "en-US", tmp_path / "text.txt")
+
+    assert "He went home" in found and "We were 100%" in found and "miniserve" in found
+
+
+def test_gramma_names_each_word_and_its_correction(site: str, node_modules: Path, tmp_path: Path) -> None:
+    (tmp_path / ".gramma.json").write_text(json.dumps({"api_url": f"{site}/v2/check", "language": "en-US"}))
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+
+    found = said_by(node_modules / ".bin" / "gramma", "check", "-p", "-n", "text.txt", folder=tmp_path)
+
+    assert re.findall(r"Word: (.*)", found) == ["goed", "was"]
+    assert re.findall(r"Suggested fix: 1\) (\w+)", found) == ["went", "were"]
+
+
+def test_quill_marks_the_mistakes_in_their_places_and_mends_them(
+    browser: Browser, keyed_site: KeyedSite, node_modules: Path
+) -> None:
+    """On a page of another origin, with an API key."""
+    plugin = (node_modules / "quill-languagetool" / "dist" / "index.es.js").read_text()
+    page = browser.new_page()
+    page.goto(keyed_site.editor)
+    page.set_content('<!doctype html><div id="box"></div>')
+    page.add_script_tag(path=node_modules / "quill" / "dist" / "quill.js")
+    page.evaluate(START_QUILL, [plugin, keyed_site.url, keyed_site.key])
+    # As somebody types: what changes within 0.1 s of an answer, the plug-in takes for its own marks.
+    page.locator(".ql-editor").press_sequentially(TYPED, delay=20)
+
+    marks = page.locator("quill-lt-match")
+    expect(marks).to_have_text([*MENDED])
+    for wrong, right in reversed(MENDED.items()):  # the plug-in does not move the places of those behind
+        mark = page.locator("quill-lt-match", has_text=wrong)
+        assert int(mark.get_attribute("data-offset")) == len(TYPED[: TYPED.index(wrong)].encode("utf-16-le")) // 2
+        mark.click()
+        page.locator(".quill-lt-match-popup-action", has_text=right).click()
+        expect(mark).to_have_count(0)
+    assert page.evaluate("globalThis.quill.getText()") == re.sub(r"\w+", lambda w: MENDED.get(w[0], w[0]), TYPED) + "\n"
+    page.close()
+
+
+def test_libreoffice_finds_the_mistakes_in_their_places(site: str, tmp_path: Path) -> None:
+    profile, pipe = tmp_path / "profile", f"miniserve-{os.getpid()}"
+    (profile / "user").mkdir(parents=True)
+    (profile / "user" / "registrymodifications.xcu").write_text(PROFILE.format(url=site))
+    options = f"-env:UserInstallation={profile.as_uri()}", "--headless", f"--accept=pipe,name={pipe};urp;"
+
+    with running(Member("LibreOffice", (system_tools.find("soffice"), *options)), lambda: None):
+        lines = said_by("/usr/bin/python3", "-c", CHECK_IN_LIBREOFFICE, pipe, *FOR_LIBREOFFICE).splitlines()
+
+    for line, (text, wanted) in zip(lines, FOR_LIBREOFFICE.items(), strict=True):
+        units, marks = text.encode("utf-16-le"), json.loads(line)
+        words = [units[2 * start : 2 * (start + length)].decode("utf-16-le") for start, length, *_ in marks]
+        assert [[word, right] for word, (_, _, right, _) in zip(words, marks, strict=True)] == wanted
+        assert all(why for *_, why in marks)
+
+
+def test_texstudio_shows_the_marks_below_the_words(site: str, tmp_path: Path) -> None:
+    settings = tmp_path / "texstudio" / "texstudio.ini"
+    for path, text in (
+        (settings, TEXSTUDIO.format(url=site, folder=tmp_path)), (tmp_path / "thesis.tex", THESIS),
+        (tmp_path / "en_US.aff", "SET UTF-8\n"), (tmp_path / "en_US.dic", "1\nword\n"),
+    ):  # fmt: skip
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    # Without -noreset the server starts again when its last client leaves, as each picture does.
+    screen = Member("Xvfb", (system_tools.find("Xvfb"), "-displayfd", "1", "-noreset", "-screen", "0", "1000x600x24"))
+
+    with running(screen, lambda: None if screen.said().strip() else "no display"):
+        display = f":{screen.said().split()[0]}"
+        env = os.environ | {"DISPLAY": display, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
+        command = (system_tools.find("texstudio"), "--no-session", str(tmp_path / "thesis.tex"))
+        with running(Member("TeXstudio", command, env), lambda: None):
+            wait_until(lambda: num_marks(shown(display, env)) == 3, 120, lambda: kept(display, tmp_path))
+
+
+def shown(display: str, env: dict[str, str]) -> Image.Image:
+    """The screen, after another key: marks are drawn with the next change of a line."""
+    window = "search", "--name", "thesis.tex - TeXstudio", "windowmove", "0", "0", "windowsize", "1000", "600"
+    no_latex = "search", "--onlyvisible", "--name", "^TeXstudio$", "key", "Return"  # it warns
+    for command in (no_latex, window, ("key", "Down")):
+        subprocess.run([system_tools.find("xdotool"), *command], env=env, capture_output=True)
+    return ImageGrab.grab(xdisplay=display).convert("RGB")
+
+
+def num_marks(picture: Image.Image) -> int:
+    """How many words have a wave below them: columns that have its colour, and lie together."""
+    part = picture.crop(WORDS_BOX)
+    pixels = [[part.getpixel((x, y)) for y in range(part.height)] for x in range(part.width)]
+    columns = [x for x, column in enumerate(pixels) if any(r - g > 60 and b - g > 30 for r, g, b in column)]
+    return sum(x - before > 4 for before, x in zip([-10, *columns], columns, strict=False))
+
+
+def kept(display: str, folder: Path) -> str:
+    ImageGrab.grab(xdisplay=display).save(folder / "screen.png")
+    return f"three marks on the screen: {folder / 'screen.png'}"
