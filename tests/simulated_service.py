@@ -19,6 +19,7 @@ from ops.plan.queue import SimulatedQueue
 from ops.plan.worker import Job, WorkerModel, job_of
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
+from scheduler.observations import IterationSums
 
 MAX_OUTPUT_TOKENS = 32
 HISTORY = 120  # moments
@@ -54,10 +55,9 @@ class Service:
         self.stays: list[tuple[float, float]] = []
         self._arrivals, self._limits, self._lose = arrivals, limits, lose
         self._dice, self._clock = random.Random(seed), VirtualClock()
-        self._model = WorkerModel(
-            CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, note=self._note, claims_ahead=False
-        )
-        self._queue = SimulatedQueue(self._clock, self._model, lambda: ContinuousBatching(limits), self._end)
+        self._sums = IterationSums()
+        model = WorkerModel(CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, self._note, claims_ahead=False)
+        self._queue = SimulatedQueue(self._clock, model, lambda: ContinuousBatching(limits), self._end)
         self._queue.start(num_workers)
         self._history: deque[Moment] = deque(maxlen=HISTORY)
         self._area_s = self._stay_s = self._noted_s = 0.0
@@ -87,13 +87,15 @@ class Service:
         self._reserved += job.request.reserved_tokens
         self._queue.accept([job])
 
-    def _note(self, plan: StepPlan) -> None:
-        now = self._clock.now
+    def _note(self, plan: StepPlan, seconds: float) -> None:
+        now, prompts = self._clock.now, sum(len(sequence.request.prompt_ids) for sequence in plan.prefills)
+        self._sums.add_iteration(prompts, len(plan.decodes), seconds)
         self.waits.extend((now - sequence.queue_s, sequence.queue_s) for sequence in plan.prefills)
 
     def _end(self, jobs: Sequence[Job]) -> None:
         self._pass_time()
         for job in jobs:
+            self._sums.add_request(job.request, job.num_output, queue_s=0.0)
             if self._lose(int(job.request.request_id)):
                 continue
             self.stays.append((job.accepted_s, self._clock.now - job.accepted_s))
@@ -106,7 +108,7 @@ class Service:
         self._noted_s = self._clock.now
 
     def _moment(self) -> Moment:
-        sums = asdict(self._model.sums)
+        sums = asdict(self._sums)
         return Moment(self._clock.now, self._area_s, self._stay_s, self._accepted, self._ended, sums)
 
     def _observed(self) -> Observed:

@@ -56,7 +56,7 @@ def occupancy(policy: ContinuousBatching, sizes: Sequence[SentenceSize]) -> list
     rows: list[Row] = []
     iterations = count()
 
-    def note(plan: StepPlan) -> None:
+    def note(plan: StepPlan, seconds: float) -> None:
         if not policy.waiting and not plan.prefills:  # none waited
             return
         iteration, doing = next(iterations), {}

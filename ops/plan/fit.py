@@ -12,17 +12,8 @@ from ops.plan.costs import ForwardCost, StageCost
 from ops.plan.mix import Mix
 
 STAGES = ("api", "redis", "client")
-
-
-@dataclass(frozen=True, slots=True)
-class Iteration:
-    """One that the engine computed."""
-
-    num_prompts: int
-    prompt_tokens: int
-    num_decodes: int
-    context_tokens: int
-    seconds: float  # of CPU
+# One that the engine computed: prompts, their tokens, decodes, cached tokens that these read, and seconds of CPU.
+Iteration = tuple[int, int, int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +55,9 @@ def least_squares(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 def fit_forward(iterations: Sequence[Iteration]) -> ForwardCost:
     """What an iteration costs by what it computes."""
-    rows = np.array(
-        [(1, one.num_prompts, one.prompt_tokens, one.num_decodes, one.context_tokens) for one in iterations], float
-    )
-    return ForwardCost(*least_squares(rows, np.array([one.seconds for one in iterations])).tolist())
+    measured = np.array(iterations, float)
+    rows = np.column_stack([np.ones(len(measured)), measured[:, :-1]])
+    return ForwardCost(*least_squares(rows, measured[:, -1]).tolist())
 
 
 def fit_worker(forward: ForwardCost, loads: Sequence[MeasuredLoad]) -> StageCost:

@@ -71,7 +71,7 @@ def _iterations(
         plan = keeper.plan
         prompts = [len(one.request.prompt_ids) for one in plan.prefills]
         context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
-        yield Iteration(len(prompts), sum(prompts), len(plan.decodes), context, spent_s)
+        yield len(prompts), sum(prompts), len(plan.decodes), context, spent_s
 
 
 def wait_until_quiet() -> float:

@@ -59,7 +59,6 @@ class SimulatedQueue:
 
     def _finish(self, jobs: Sequence[Job]) -> None:
         for job in jobs:
-            self._model.sums.add_request(job.request, job.num_output, queue_s=0.0)
             self.num_open -= 1
             self.reserved_tokens -= job.request.reserved_tokens
         self._answer(jobs)
@@ -71,7 +70,3 @@ class SimulatedQueue:
         ]
         for worker in self.workers:
             worker.start()
-
-    @property
-    def busy_s(self) -> float:
-        return sum(worker.busy_s for worker in self.workers)

@@ -16,7 +16,7 @@ from ops.plan.clock import Process, Then, VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.mix import Mix, Text
 from ops.plan.queue import SimulatedQueue, policy_of
-from ops.plan.worker import Job, WorkerModel, job_of
+from ops.plan.worker import Job, SimulatedWorker, WorkerModel, job_of
 from scheduler.settings import Settings
 
 _FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
@@ -39,14 +39,13 @@ class Deployment:
 class Outcome:
     """What happened, without the beginning."""
 
-    latencies_s: list[float] = field(default_factory=list)
-    num_refused: int = 0
-    num_open: int = 0  # at the beginning
-    num_left_behind: int = 0  # by which more came than ended
-    seconds: float = 0.0
-    num_iterations: int = 0
-    busy: dict[str, float] = field(default_factory=dict)  # by stage: share of one process's time
-    wakes: dict[str, float] = field(default_factory=dict)  # by stage: for each request
+    latencies_s: list[float]
+    num_refused: int
+    num_open: int  # at the beginning
+    num_left_behind: int  # by which more came than ended
+    seconds: float
+    busy: dict[str, float]  # by stage: share of one process's time
+    wakes: dict[str, float]  # by stage: for each request; of workers: iterations
 
     @property
     def throughput_per_s(self) -> float:
@@ -81,12 +80,12 @@ class Service:
         self._clients = [Process(clock, costs.client.wake_s)] if deployment.has_clients else []
         self._redis = Process(clock, costs.redis.wake_s)
         self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
-        self._model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
-        self._queue = SimulatedQueue(
-            clock, self._model, partial(policy_of, costs, deployment.settings), self._send_answers
-        )
+        model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
+        self._queue = SimulatedQueue(clock, model, partial(policy_of, costs, deployment.settings), self._send_answers)
         self._queue.start(deployment.workers)
-        self._num_workers = deployment.workers
+        self._stages: dict[str, Sequence[Process | SimulatedWorker]] = {
+            "api": self._replicas, "redis": [self._redis], "client": self._clients, "worker": self._queue.workers,
+        }  # fmt: skip
         self._arrivals: Arrivals
         self._latencies_s: list[float] = []
         self._num_begun = self._num_refused = self._num_accepted = 0
@@ -97,19 +96,16 @@ class Service:
         for _ in range(1 if arrivals.is_open else arrivals.max_connections):
             self._expect(arrivals.draw(0.0))
         self._serve(round(warm_up * num_requests))
-        begin_s, before = self.clock.now, self._totals()
+        begin_s, busy_s, wakes = self.clock.now, self._totals("busy_s"), self._totals("num_wakes")
         num_before, refused_before, open_before = len(self._latencies_s), self._num_refused, self._num_open
         self._serve(num_requests)
-        after, seconds = self._totals(), self.clock.now - begin_s
-        outcome = Outcome(self._latencies_s[num_before:], seconds=seconds)
-        outcome.num_refused = self._num_refused - refused_before
-        outcome.num_open, outcome.num_left_behind = open_before, self._num_open - open_before
-        outcome.num_iterations = round(after["iterations"] - before["iterations"])
-        for name, number in self._stages():
-            outcome.busy[name] = (after[name] - before[name]) / max(seconds, 1e-9) / number
-            wakes = after.get(f"{name} wakes", 0.0) - before.get(f"{name} wakes", 0.0)
-            outcome.wakes[name] = wakes / max(1, len(outcome.latencies_s))
-        return outcome
+        latencies_s, seconds = self._latencies_s[num_before:], self.clock.now - begin_s
+        in_all_s = {name: max(seconds, 1e-9) * len(some) for name, some in self._stages.items()}
+        return Outcome(
+            latencies_s, self._num_refused - refused_before, open_before, self._num_open - open_before, seconds,
+            {name: (now - busy_s[name]) / in_all_s[name] for name, now in self._totals("busy_s").items()},
+            {name: (now - wakes[name]) / max(1, len(latencies_s)) for name, now in self._totals("num_wakes").items()},
+        )  # fmt: skip
 
     @property
     def _num_open(self) -> int:
@@ -119,15 +115,8 @@ class Service:
         while len(self._latencies_s) + self._num_refused < num_requests and self.clock.step():
             pass
 
-    def _stages(self) -> list[tuple[str, int]]:
-        stages = [("api", len(self._replicas)), ("redis", 1), ("worker", self._num_workers)]
-        return [*stages, *(("client", 1) for _ in self._clients)]
-
-    def _totals(self) -> dict[str, float]:
-        processes = {"api": self._replicas, "redis": [self._redis], "client": self._clients}
-        totals = {name: sum(one.busy_s for one in some) for name, some in processes.items()}
-        totals |= {f"{name} wakes": sum(one.num_wakes for one in some) for name, some in processes.items()}
-        return totals | {"worker": self._queue.busy_s, "iterations": self._model.sums.n}
+    def _totals(self, name: str) -> dict[str, float]:
+        return {stage: sum(getattr(one, name) for one in some) for stage, some in self._stages.items() if some}
 
     def _expect(self, due_s: float) -> None:
         self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))

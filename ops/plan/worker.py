@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ from ops.plan.costs import ForwardCost, StageCost
 from ops.plan.mix import SentenceSize, prompt_of
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
-from scheduler.observations import IterationSums
 
 _LEAST_S = 1e-6  # of a wait: a shorter one may not change the time at all
 _WORD = EOS_ID + 1  # any token that is not <eos>
@@ -35,13 +34,12 @@ def job_of(name: str, size: SentenceSize, accepted_s: float, text: Any) -> Job:
 
 @dataclass(frozen=True, slots=True)
 class WorkerModel:
-    """What its iterations cost, and where they are counted; several may count together."""
+    """What its iterations cost, and who looks at them."""
 
     forward: ForwardCost
     exchange: StageCost
     hop_s: float  # to Redis and back, each
-    sums: IterationSums = field(default_factory=IterationSums)
-    note: Callable[[StepPlan], None] = lambda plan: None  # sees every iteration as it begins
+    note: Callable[[StepPlan, float], None] = lambda plan, seconds: None  # sees every iteration as it begins
     claims_ahead: bool = True  # else what waits between two iterations is in the next, as if Redis took no time
 
 
@@ -62,6 +60,7 @@ class SimulatedWorker:
     ) -> None:
         self.policy = policy
         self.busy_s = 0.0
+        self.num_wakes = 0  # iterations
         self._clock, self._model, self._claim, self._finish = clock, model, claim, finish
         self._jobs: dict[str, Job] = {}
         self._coming: list[Job] = []
@@ -125,15 +124,15 @@ class SimulatedWorker:
             self._turn()
 
     def _compute(self, plan: StepPlan) -> None:
-        self._model.note(plan)
         num_prompts, num_decodes = len(plan.prefills), len(plan.decodes)
         prompts = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         exchange = self._model.exchange
         work_s = self._model.forward.seconds(num_prompts, prompts, num_decodes, _context(plan))
         work_s += exchange.wake_s + num_prompts * exchange.of_request(1)
         self.busy_s += work_s
+        self.num_wakes += 1
         self._is_computing = True
-        self._model.sums.add_iteration(prompts, num_decodes, work_s)
+        self._model.note(plan, work_s)
         self._clock.compute(work_s, partial(self._commit, plan))
 
     def _commit(self, plan: StepPlan) -> None:

@@ -25,7 +25,7 @@ def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
         prompts, decodes = dice.randint(0, 8), dice.randint(0, 60)
         facts = prompts, sum(dice.randint(6, 30) for _ in range(prompts)), decodes, decodes * dice.randint(10, 40)
         if any(facts):
-            found.append(Iteration(*facts, cost.seconds(*facts) * max(0.5, dice.gauss(1.0, noise))))
+            found.append((*facts, cost.seconds(*facts) * max(0.5, dice.gauss(1.0, noise))))
     return found
 
 
@@ -34,7 +34,7 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
     outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(ClosedLoop(clients), 2000)
     number, sentences, (prompt, output) = len(outcome.latencies_s), mix.sentences_per_text, mix.mean
     cpu_s = {name: share * outcome.seconds / number for name, share in outcome.busy.items()}
-    sums = {"n": outcome.num_iterations / number, "requests": sentences}
+    sums = {"n": outcome.wakes["worker"], "requests": sentences}
     sums |= {"prompts": sentences * prompt, "outputs": sentences * output}
     p50_s, p95_s = outcome.quantile_s(0.5), outcome.quantile_s(0.95)
     return MeasuredLoad(clients, mix, outcome.throughput_per_s, p50_s, p95_s, cpu_s, sums)
