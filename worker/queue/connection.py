@@ -11,10 +11,10 @@ from __future__ import annotations
 import hashlib
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from hiredis import pack_command
 
@@ -46,6 +46,7 @@ _RULES = {
     "MAX_DATA_BYTES": MAX_DATA_BYTES,
 }
 Command = tuple[Any, ...]
+T = TypeVar("T")
 CANNOT_SAVE = (
     "Redis refuses every write because it cannot save to its disk (MISCONF): free space there, and read its log"
 )
@@ -134,34 +135,21 @@ class RedisConnection(Line):
 
     def send(self, *commands: Command) -> None:
         """Send commands whose replies `receive` will read, behind those to what was sent before. Raises MailboxDown."""
-        try:
-            self.open()
-            self._send(commands)
-        except (ResponseError, OSError) as error:
-            raise self._broken(refusal_of(error) or error) from error
+        self.open()
+        self._whole(self._send, commands)
 
     def open(self) -> None:
         """Connect where it is not. Raises MailboxDown."""
-        if self.is_open:
-            return
-        try:
-            self._open()
-        except (ResponseError, OSError) as error:
-            raise self._broken(refusal_of(error) or error) from error
+        if not self.is_open:
+            self._whole(self._open)
 
     def receive(self) -> list[Any]:
         """Wait for the replies to what was sent last; as `ask`."""
-        try:
-            return self._checked(self._read_all())
-        except (ResponseError, OSError) as error:
-            raise self._broken(error) from error
+        return self._checked(self._whole(self._read_all))
 
     def receive_ready(self) -> list[Any]:
         """The next replies that are whole, where something has come; as `ask`."""
-        try:
-            replies = self.read_ready()
-        except (ResponseError, OSError) as error:
-            raise self._broken(error) from error
+        replies = self._whole(self.read_ready)
         self._num_expected -= len(replies)
         return self._checked(replies)
 
@@ -180,10 +168,7 @@ class RedisConnection(Line):
 
     def has_reply(self, timeout_s: float = 0.0) -> bool:
         """Whether `receive` would find a reply, or a broken connection, without a wait. Raises MailboxDown."""
-        try:
-            return self.has_data(timeout_s)
-        except (ResponseError, OSError) as error:
-            raise self._broken(error) from error
+        return self._whole(self.has_data, timeout_s)
 
     @property
     def address(self) -> str:
@@ -199,6 +184,12 @@ class RedisConnection(Line):
         self.is_open = False
         self._num_expected = 0
         super().close()
+
+    def _whole(self, work: Callable[..., T], *arguments: Any) -> T:
+        try:
+            return work(*arguments)
+        except (ResponseError, OSError) as error:
+            raise self._broken(refusal_of(error) or error) from error
 
     def _broken(self, why: object) -> MailboxDown:
         self.close()
