@@ -146,6 +146,23 @@ def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
     assert take(house.worker()) == ["a"]
 
 
+def test_a_request_whose_reply_does_not_come_is_sent_again_and_counts_once(
+    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", patient(20))
+    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 0.3)
+    api, lost, real = house.api(), iter([True]), RedisConnection.receive_ready
+    assert api.status().redis_ok
+    monkeypatch.setattr(RedisConnection, "receive_ready", lambda self: real(self)[: 0 if next(lost, False) else None])
+    wanted = a_bare_submission([a_request("a")])
+    wanted.may_be_known = False
+
+    api.enqueue(wanted)
+    eventually(lambda: wanted.run_id)
+
+    assert (api.status().queue_depth, next(lost, False)) == (1, False)
+
+
 @pytest.mark.parametrize("hangs", ["from the start", "later"])
 def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
     private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, hangs: str
