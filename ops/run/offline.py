@@ -1,9 +1,7 @@
 """`miniserve correct`: the same text pipeline and continuous-batching engine, without HTTP and without Redis.
 
-As a filter it keeps one line out for one line in, in order, while the engine works on many lines at once, and on all
-sentences of a line, each a sequence of its own: it reads what is there, steps the engine, prints what is finished at
-the head of the line. It waits for input only when it has nothing to compute, so that a person typing gets each answer
-at once.
+As a filter it prints one line for one line, in order. It takes the lines that are there, a person's single one at once,
+and runs all of their sentences in the same batches, each a sequence of its own.
 """
 
 from __future__ import annotations
@@ -11,14 +9,11 @@ from __future__ import annotations
 import errno
 import json
 import os
-import select
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import monotonic, perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import click
 
@@ -37,43 +32,24 @@ from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.model.weights import Weights
 
-MAX_PENDING = 512  # sentences read ahead of the first unanswered line: twice the slots, and a bound for the memory
-_CHUNK_BYTES = 65_536
+_CHUNK_BYTES = 32_768  # bounds the lines that are held at once
 
 
-class Lines(Protocol):
-    """Where texts come from."""
+def lines_of(fd: int) -> Iterator[list[bytes]]:
+    """The lines of a file descriptor without their ends, as many as are there. The last one needs no end."""
+    rest = b""
+    while chunk := _read(fd):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield [line.removesuffix(b"\r") for line in lines]
+    if rest:
+        yield [rest.removesuffix(b"\r")]
 
-    is_over: bool
 
-    def take(self, wait: bool) -> list[bytes]:
-        """The lines that are there; with `wait` at least one, unless the input is over."""
-
-
-class StreamLines:
-    """The lines of a file descriptor, without their ends. The last one needs no end."""
-
-    def __init__(self, fd: int) -> None:
-        self.is_over = False
-        self._fd = fd
-        self._rest = b""
-
-    def take(self, wait: bool) -> list[bytes]:
-        while not self.is_over and (wait or select.select([self._fd], [], [], 0)[0]):
-            chunk = self._read()
-            *lines, self._rest = (self._rest + chunk).split(b"\n")
-            if not chunk:
-                self.is_over = True
-                lines = [self._rest] if self._rest else []
-            if lines or not wait:
-                return [line.removesuffix(b"\r") for line in lines]
-        return []
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._fd, _CHUNK_BYTES)
-        except OSError as error:
-            raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
+def _read(fd: int) -> bytes:
+    try:
+        return os.read(fd, _CHUNK_BYTES)
+    except OSError as error:
+        raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
 
 
 @dataclass(slots=True)
@@ -110,49 +86,41 @@ class OfflineCorrector:
         """The bias of <eos> in force: as shipped, or as set."""
         return self._engine.model.config.eos_bias
 
-    def correct(self, lines: Lines) -> Iterator[Correction | ServingError]:
-        """One outcome for each line, in order."""
-        pending: deque[_Pending] = deque()
-        while pending or not lines.is_over:
-            if max(len(pending), len(self._running)) < MAX_PENDING and not lines.is_over:
-                pending.extend(map(self._begin, lines.take(wait=not pending)))
-            if self._engine.policy.has_work:
-                for completion in self._engine.step():
-                    self._settle(completion)
-            while pending and pending[0].outcome is not None:
-                yield pending[0].outcome
-                pending.popleft()
+    def correct(self, lines: Iterable[bytes]) -> Iterator[Correction | ServingError]:
+        """One outcome for each line, in order, as soon as it is there. All lines are read before."""
+        return self._outcomes([*map(self._begin, lines)])
 
     def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
         """One outcome for each sentence or text, in order; all run in the same batches."""
-        return self._finished([self._submit(partial(_checked, sentence)) for sentence in sentences])
+        return list(self._outcomes([*map(self._submit, sentences)]))
 
     def correct_line(self, line: bytes) -> tuple[Correction | ServingError, dict[str, Any]]:
         """The outcome for a text as the command line gives it, and its waterfall."""
         waterfall = Waterfall(perf_counter())
-        pending, sent_s = self._submit(partial(_text, line)), perf_counter()
-        (outcome,) = self._finished([pending])
+        pending, sent_s = self._submit(line), perf_counter()
+        (outcome,) = self._outcomes([pending])
         if completions := [completion for _, completion in sorted(pending.completions.items())]:
             waterfall.note_answers(completions, sent_s, pending.answered_s)
         return outcome, waterfall.document(perf_counter())
 
-    def _finished(self, pending: Sequence[_Pending]) -> list[Correction | ServingError]:
-        while self._engine.policy.has_work:
-            for completion in self._engine.step():
-                self._settle(completion)
-        return [one.outcome for one in pending if one.outcome is not None]  # all of them
+    def _outcomes(self, pending: Sequence[_Pending]) -> Iterator[Correction | ServingError]:
+        for one in pending:
+            while one.outcome is None:
+                for completion in self._engine.step():
+                    self._settle(completion)
+            yield one.outcome
 
     def _begin(self, line: bytes) -> _Pending:
         """Submit a line, but for a blank one, which is answered as it is: filters are given paragraphs."""
         text = line.decode(errors="replace")
         if text and not text.isspace():
-            return self._submit(partial(_text, line))
+            return self._submit(line)
         return _Pending(outcome=Correction(text, (), "", 0))
 
-    def _submit(self, read: Callable[[], str]) -> _Pending:
+    def _submit(self, text: str | bytes) -> _Pending:
         pending = _Pending()
         try:
-            pending.draft = self._pipeline.prepare_text(read())
+            pending.draft = self._pipeline.prepare_text(_checked(text))
         except ServingError as error:
             pending.outcome = error
             return pending
@@ -187,17 +155,12 @@ class OfflineCorrector:
             pending.outcome = self._pipeline.conclude_text(pending.draft, outputs)
 
 
-def _text(line: bytes) -> str:
+def _checked(text: str | bytes) -> str:
     """Raises InvalidRequest."""
     try:
-        text = line.decode("utf-8")
+        text = text.decode("utf-8") if isinstance(text, bytes) else text
     except UnicodeDecodeError as error:
         raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
-    return _checked(text)
-
-
-def _checked(text: str) -> str:
-    """Raises InvalidRequest."""
     check_sentence(text)
     return text
 
@@ -208,8 +171,9 @@ def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = Fals
         raise click.ClickException("standard input and output must be open")
     corrector = OfflineCorrector.load(settings)
     if sentence == "-":
-        for outcome in corrector.correct(StreamLines(sys.stdin.fileno())):
-            _print(_line(outcome, as_json))
+        for lines in lines_of(sys.stdin.fileno()):
+            for outcome in corrector.correct(lines):
+                _print(_line(outcome, as_json))
         return 0
     outcome, trace = corrector.correct_line(os.fsencode(sentence))
     if isinstance(outcome, ServingError):

@@ -32,7 +32,7 @@ def test_a_sentence_is_traced_below_its_answer_or_in_it() -> None:
     )
 
 
-@pytest.mark.parametrize("sentence", ["", "a\x01b", "word " * 65, b"\xff\xfe"])
+@pytest.mark.parametrize("sentence", ["", b"\xff\xfe"])
 def test_a_sentence_it_cannot_take_is_one_line_on_stderr_and_status_1(sentence: str | bytes) -> None:
     done = _correct(sentence)
 

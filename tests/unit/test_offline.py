@@ -1,12 +1,10 @@
-"""The filter: no line lost, split only at newlines, nothing waited for without need; one answer for each line."""
+"""The filter: no line lost, split only at newlines; one answer for each line."""
 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import pytest
 
@@ -15,24 +13,10 @@ from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
-from ops.run.offline import MAX_PENDING, OfflineCorrector, StreamLines, _line, as_document
+from ops.run.offline import OfflineCorrector, _line, as_document, lines_of
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
 from tests.fake_tokenizer import FakeTokenizer
-
-
-@pytest.fixture
-def pipe() -> Iterator[tuple[int, int]]:
-    reader, writer = os.pipe()
-    yield reader, writer
-    os.close(reader)
-
-
-def _read_all(lines: StreamLines) -> list[bytes]:
-    found = []
-    while not lines.is_over:
-        found += lines.take(wait=True)
-    return found
 
 
 @pytest.mark.parametrize(
@@ -40,44 +24,22 @@ def _read_all(lines: StreamLines) -> list[bytes]:
     [
         (b"", []),
         (b"a", [b"a"]),
-        (b"a\n", [b"a"]),
         (b"a\n\n", [b"a", b""]),
         (b"a\r\nb\r\n", [b"a", b"b"]),
-        (b"a\x0bb\x0cc\x85d\n", [b"a\x0bb\x0cc\x85d"]),
-        ("a\u2028b\n".encode(), ["a\u2028b".encode()]),
-        (b"\n", [b""]),
+        (b"a\x0bb\x0cc\x85d\xe2\x80\xa8e\n", [b"a\x0bb\x0cc\x85d\xe2\x80\xa8e"]),
+        (b"x" * 100_000 + b"\n" + b"y\n" * 50_000, [b"x" * 100_000, *[b"y"] * 50_000]),
     ],
 )
-def test_lines_end_at_newlines_only(pipe: tuple[int, int], written: bytes, expected: list[bytes]) -> None:
-    reader, writer = pipe
-    os.write(writer, written)
-    os.close(writer)
+def test_lines_end_at_newlines_only_and_no_more_are_held_than_memory_is_meant_for(
+    written: bytes, expected: list[bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "lines").write_bytes(written)
 
-    assert _read_all(StreamLines(reader)) == expected
+    with (tmp_path / "lines").open("rb") as file:
+        taken = list(lines_of(file.fileno()))
 
-
-def test_without_waiting_only_what_is_there_is_taken(pipe: tuple[int, int]) -> None:
-    reader, writer = pipe
-    lines = StreamLines(reader)
-
-    nothing_yet = lines.take(wait=False)
-    os.write(writer, b"one\ntwo\nhal")
-    two = lines.take(wait=False)
-    os.write(writer, b"f\n")
-    half = lines.take(wait=True)
-    os.close(writer)
-
-    assert (nothing_yet, two, half) == ([], [b"one", b"two"], [b"half"])
-
-
-def test_a_line_longer_than_one_read_stays_one_line(pipe: tuple[int, int]) -> None:
-    reader, writer = pipe
-    code = f"import os; os.write({writer}, b'x' * 300_000 + b'\\n')"  # from outside: a pipe holds less than this line
-    child = subprocess.Popen([sys.executable, "-c", code], pass_fds=[writer])
-    os.close(writer)
-
-    assert [len(line) for line in _read_all(StreamLines(reader))] == [300_000]
-    assert child.wait() == 0
+    assert [line for lines in taken for line in lines] == expected
+    assert max(map(len, taken), default=0) <= 32_768
 
 
 class FakeEngine:
@@ -88,7 +50,6 @@ class FakeEngine:
         self._failing = failing
         self._outputs = outputs or {}  # by turn of acceptance, where it is more than <eos>
         self._num_accepted = 0
-        self.most_waiting = 0
         self.policy = self  # all that a corrector asks of it is whether there is work
 
     @property
@@ -100,37 +61,14 @@ class FakeEngine:
         reason = FinishReason.ERROR if self._num_accepted in self._failing else FinishReason.STOP
         output = tuple(self._outputs.get(self._num_accepted, (EOS_ID,)))
         self._waiting.append(Completion(delivery.request.request_id, reason, output))
-        self.most_waiting = max(self.most_waiting, len(self._waiting))
 
     def step(self) -> list[Completion]:
         return [self._waiting.pop()]
 
 
-class ListedLines:
-    """A few lines at a time."""
-
-    def __init__(self, *lines: str) -> None:
-        self._left = list(lines)
-
-    @property
-    def is_over(self) -> bool:
-        return not self._left
-
-    def take(self, wait: bool) -> list[bytes]:
-        return [self._left.pop(0).encode() for _ in range(min(8, len(self._left)))]
-
-
 def _correct(engine: FakeEngine, *lines: str, tokenizer: FakeTokenizer | None = None) -> list[object]:
     corrector = OfflineCorrector(TextPipeline(tokenizer or FakeTokenizer(), VerbTable.load()), engine)
-    return list(corrector.correct(ListedLines(*lines)))
-
-
-def test_each_line_has_one_answer_in_order_however_many_sentences_it_has() -> None:
-    lines = ["He came.", "He came. She left.  They stayed ", "Yes", "No. No. No. No."]
-
-    outcomes = _correct(FakeEngine(), *lines)
-
-    assert [outcome.corrected for outcome in outcomes] == lines
+    return list(corrector.correct(map(str.encode, lines)))
 
 
 def test_each_sentence_gets_its_own_answer_whichever_is_finished_first() -> None:
@@ -143,10 +81,11 @@ def test_each_sentence_gets_its_own_answer_whichever_is_finished_first() -> None
 
 
 def test_a_line_of_which_one_sentence_fails_or_is_refused_is_an_error_and_the_others_are_not() -> None:
-    lines = ["Go home.", "He came. She left.", "word " * 65 + ".", "Yes. " * 65, "Yes"]
+    lines = ["Go home.", "He came. She left.", "word " * 65 + ".", "Yes. " * 65, "No. No.  No. No "]
 
     outcomes = _correct(FakeEngine(failing=(3,)), *lines)
 
+    assert outcomes[-1].corrected == lines[-1]
     kinds = [type(outcome) for outcome in outcomes]
     assert kinds == [Correction, RequestFailed, SentenceTooLong, InvalidRequest, Correction]
 
@@ -169,15 +108,6 @@ def test_an_answer_in_json_is_one_line_to_every_reader_of_lines(end_of_line: str
     (line,) = _line(correction, as_json=True).splitlines()
 
     assert json.loads(line)["corrected"] == correction.corrected
-
-
-def test_no_more_sentences_are_read_ahead_than_memory_is_meant_for() -> None:
-    engine = FakeEngine()
-
-    outcomes = _correct(engine, *["He came. She left. They stayed. " * 20] * 100)
-
-    assert len(outcomes) == 100
-    assert engine.most_waiting < MAX_PENDING + 8 * 60, "the bound, and what one reading brings"
 
 
 def test_a_batch_of_texts_gets_an_outcome_each_in_order():
