@@ -28,8 +28,8 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     all calibrate calibration cores dashboard dashboard_hosts dashboard_open decode_workers
-    die_with_parent duration every expect list most_changed once out p95 prefill_workers
-    prompts redraw report requests_per_s role runs show svg target_ms tokens_per_s trace verbose
+    die_with_parent duration every most_changed once out p95 prefill_workers
+    prompts redraw requests_per_s role runs show svg target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +26,10 @@ _COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">add
 
 
 @click.command()
-@click.argument("names", nargs=-1, type=click.Choice([*DRILLS, "list"]), metavar="[NAME]...")
+@click.argument("names", nargs=-1, type=click.Choice([*DRILLS]), metavar="[NAME]...")
 @option("--all", is_flag=True, help="Run all drills.")
 @option("--quick", is_flag=True)
-@option("--list", is_flag=True, help="List what the drills do and their bars, and run none.")
 @option("--save", "--json", type=NewFile(), metavar="FILE")
-@option("--report", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-        help="Run none: print the figures of a saved file as the rows of docs/reliability.md.")  # fmt: skip
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     """Run the fault drills NAME..., or all of them with --all. Without a name it lists them.
@@ -46,14 +42,11 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
 
     Exits with 0 only if every bar is met.
     """
-    if asked["report"]:
-        click.echo("\n".join(_markdown(json.loads(asked["report"].read_text(encoding="utf-8")))))
-        return
     file: Path | None = asked["save"]
-    asked_for = DRILLS if asked["all"] else dict.fromkeys(names)
-    drills = [DRILLS[name] for name in asked_for if name in DRILLS]
-    if asked["list"] or "list" in names or not (drills or quick or file):
-        _list(drills or list(DRILLS.values()))
+    drills = [DRILLS[name] for name in (DRILLS if asked["all"] else dict.fromkeys(names))]
+    if not (drills or quick or file):
+        click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in DRILLS.values()))
+        click.echo(_HOW_TO, err=True)
         return
     if not drills:
         raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
@@ -93,11 +86,6 @@ class Stop:
             raise KeyboardInterrupt
 
 
-def _list(drills: Sequence[Drill]) -> None:
-    click.echo("\n".join(f"{drill.name:16} {drill.what}\n{'':16} bar: {drill.bar}" for drill in drills))
-    click.echo(_HOW_TO, err=True)
-
-
 def _hold(drill: Drill, is_quick: bool, seed: int, stop: Stop) -> Result:
     """With a line on standard error where a person looks on."""
     with Console(stderr=True).status(drill.name) as status:
@@ -126,15 +114,3 @@ def _cells(result: Result) -> list[object]:
     passed = "yes" if result.has_passed else "NO"
     conserved = result.conservation if result.conservation in ("exact", "n/a") else "NO"
     return [name, *counts, conserved, passed, result.drill.bar]
-
-
-def _markdown(document: dict[str, Any]) -> list[str]:
-    """Where and when the file of `--save` was made, and a row for each of its drills."""
-    machine = f"commit {document['commit']}, {document['machine']['cpu']}, {document['form']} form"
-    return [f"{document['date']}, {machine}", *map(_markdown_row, document["drills"])]
-
-
-def _markdown_row(drill: dict[str, Any]) -> str:
-    figures = [f"{check['what']} {check['value']}" for check in drill["checks"]]
-    words = f"{drill['requests']:,} requests; {'; '.join(figures)}"
-    return f"| `{drill['name']}` | {drill['bar']} | {words} | {'yes' if drill['passed'] else 'no'} |"

@@ -14,11 +14,10 @@ from tqdm import tqdm
 from ops.load import prompts, report
 from ops.load.arrivals import Limits, arrivals_of
 from ops.load.client import Client, alone, reason_of
-from ops.load.generator import Expected, Generator
+from ops.load.generator import Generator
 from ops.load.measurements import Measurements, is_clean
-from ops.options import NewFile, RangedType, of_server, option, with_settings
-from scheduler.errors import ServingError
-from scheduler.settings import Range, Settings
+from ops.options import NewFile, RangedType, of_server, option
+from scheduler.settings import Range
 
 DEFAULT_DURATION_S = 10.0
 _DEFAULT_CLIENTS = 8
@@ -40,17 +39,6 @@ class Duration(click.ParamType[Any]):
         return seconds
 
 
-def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
-    """What the model of this installation makes of each sentence it takes, run here without a server."""
-    from api.http.replies import answer_text
-    from ops.run.offline import OfflineCorrector
-
-    click.echo(f"correcting {len(sentences):,} sentences here, to compare with ...", err=True)
-    outcomes = OfflineCorrector.load(settings).correct_batch(sentences)
-    answered = [(text, one) for text, one in zip(sentences, outcomes, strict=True) if not isinstance(one, ServingError)]
-    return {text: json.loads(answer_text(correction)) for text, correction in answered}
-
-
 @click.command()
 @of_server
 @option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
@@ -61,10 +49,8 @@ def expected_answers(settings: Settings, sentences: list[str]) -> Expected:
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--target-ms", "--slo-ms", type=click.FloatRange(0.1, 600_000),
         help="Target for a whole answer; goodput counts the answers within it.")  # fmt: skip
-@option("--expect", is_flag=True, help="Compare every answer with that of the model, run here without a server.")
 @option("--save", type=NewFile())
-@with_settings("strictness")
-def loadtest(settings: Settings, **asked: Any) -> None:
+def loadtest(**asked: Any) -> None:
     """Put a load on a running server and measure its answers.
 
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
@@ -73,8 +59,7 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     If the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts. The
     rest is HTTP, the API process, and the network.
 
-    Exits with 1 if a request was refused or failed or, with --expect, had another answer; at once if nothing listens
-    at the URL, or if the API key is missing.
+    Exits with 1 if a request was refused or failed; at once if nothing listens at the URL, or the API key is missing.
     """
     sentences = prompts.load(asked["sentences"], asked["seed"])
     if asked["rate"] is not None and asked["concurrency"] is not None:
@@ -84,7 +69,6 @@ def loadtest(settings: Settings, **asked: Any) -> None:
     limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
     client = Client(asked["url"], asked["api_key"])
     _check_reachable(client)
-    expected = expected_answers(settings, sentences) if asked["expect"] else None
     arrivals = arrivals_of(clients, asked["rate"], asked["seed"])
     unit, shown = "s" if limits.total is None else "requests", "{l_bar}{bar}| {n:.0f} of {total:.0f} {unit}{postfix}"
     with tqdm(total=limits.total or limits.duration_s, unit=unit, bar_format=shown, leave=False, disable=None) as bar:
@@ -94,7 +78,7 @@ def loadtest(settings: Settings, **asked: Any) -> None:
             num_ok = so_far.statuses[200]
             bar.set_postfix_str(f"{num_ok:,} ok, {so_far.num_over - num_ok:,} not")
 
-        measured = Generator(client, sentences, arrivals, limits, expected).run(show)
+        measured = Generator(client, sentences, arrivals, limits).run(show)
     summary = measured.summary(asked["target_ms"])
     click.echo(report.table(summary))
     if asked["save"]:

@@ -22,8 +22,6 @@ def table(summary: dict[str, Any]) -> str:
         rows += [(f"mean, {of}", _timing(means)) for of, means in summary["server_timing_ms"].items()]
     rows.append(("statuses", _counts(summary["statuses"])))
     rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
-    if summary["unexpected_answers"]:
-        rows.append(("wrong answers", f"{summary['unexpected_answers']:,} differ from those of the model run alone"))
     return tables.table(("", ""), rows)
 
 

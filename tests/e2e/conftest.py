@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from ops.load import prompts
+from ops.run.offline import OfflineCorrector, as_document
+from scheduler.settings import Settings
 from tests.running_system import RunningSystem
 
 
@@ -13,6 +17,15 @@ from tests.running_system import RunningSystem
 def system() -> Iterator[RunningSystem]:
     with RunningSystem() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def alone() -> dict[str, dict[str, Any]]:
+    """What the model alone makes of 400 sentences."""
+    sentences = prompts.load(None, seed=0)[:400]
+    return dict(
+        zip(sentences, map(as_document, OfflineCorrector.load(Settings()).correct_batch(sentences)), strict=True)
+    )
 
 
 @pytest.fixture(autouse=True)

@@ -13,16 +13,12 @@ from click.testing import CliRunner
 
 from api.http.replies import EVENTS
 from ops.cli import main
-from ops.load import prompts
+from ops.drills.traffic import ONCE, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.client import Client
-from ops.load.command import expected_answers
-from ops.load.generator import Expected, Generator
-from scheduler.settings import MODES, QUEUE_MODES, Settings
+from scheduler.settings import MODES, QUEUE_MODES
 from tests.exposed_metrics import families_of
 from tests.running_system import RunningSystem, descendants, post_sentence, send, wait_until
 
-NUM_SENTENCES = 400
 JSON = {"Content-Type": "application/json"}
 LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
 TEXT = "He goed to school. She have a car, but they was late."
@@ -57,19 +53,13 @@ def test_metrics_are_told_in_every_mode(other: RunningSystem) -> None:
     assert values["miniserve_num_requests_running"] == values["miniserve_num_requests_waiting"] == 0
 
 
-@pytest.fixture(scope="module")
-def expected() -> Expected:
-    """What the model alone makes of each."""
-    answers = expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
-    assert len(answers) == NUM_SENTENCES
-    return answers
+def test_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, alone: dict[str, object]) -> None:
+    questions, limits = [{"sentence": text} for text in alone], Limits(total=len(alone))
 
+    with Traffic([other.url], questions, ClosedLoop(16), limits, ONCE) as traffic:
+        pass
 
-def test_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, expected: Expected) -> None:
-    client, limits = Client(other.url), Limits(total=len(expected))
-    measured = Generator(client, list(expected), ClosedLoop(16), limits, expected).run()
-
-    assert measured.statuses == {200: len(expected)} and not measured.unexpected
+    assert {one.question["sentence"]: one.answer for one in traffic.ended} == alone
 
 
 def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, request: pytest.FixtureRequest) -> None:

@@ -10,16 +10,10 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from ops.load import prompts
+from ops.drills.traffic import ONCE, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.client import Client
-from ops.load.command import expected_answers
-from ops.load.generator import Expected, Generator
-from ops.load.measurements import Measurements
-from scheduler.settings import Settings
 from tests.running_system import RunningSystem, command_line, post_sentence, send, wait_until
 
-NUM_SENTENCES = 400
 NUM_KILLS = 5
 ROLES = ("prefill", "decode")
 TEXT = "He goed to school. She have a car, but they was late."
@@ -29,12 +23,6 @@ TEXT = "He goed to school. She have a car, but they was late."
 def pools() -> Iterator[RunningSystem]:
     with RunningSystem("--prefill-workers", "1", "--decode-workers", "1") as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def expected() -> Expected:
-    """What the model alone makes of each."""
-    return expected_answers(Settings(), prompts.load(None, seed=0)[:NUM_SENTENCES])
 
 
 def pid_of(running: RunningSystem, role: str) -> int:
@@ -48,14 +36,6 @@ def pid_of(running: RunningSystem, role: str) -> int:
     return found[0]
 
 
-def test_sentences_get_the_answers_of_the_model_alone(pools: RunningSystem, expected: Expected) -> None:
-    limits = Limits(total=NUM_SENTENCES)
-
-    measured = Generator(Client(pools.url), list(expected), ClosedLoop(16), limits, expected).run()
-
-    assert (measured.statuses, measured.unexpected) == ({200: NUM_SENTENCES}, 0)
-
-
 def test_a_text_and_a_stream_are_answered_as_ever(pools: RunningSystem, system: RunningSystem) -> None:
     replies = [post_sentence(running.url, TEXT).body | {"request_id": ""} for running in (pools, system)]
     headers = {"Content-Type": "application/json", "Accept": "text/event-stream"}
@@ -67,20 +47,20 @@ def test_a_text_and_a_stream_are_answered_as_ever(pools: RunningSystem, system: 
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_a_killed_worker_of_either_pool_costs_no_answer(pools: RunningSystem, expected: Expected, role: str) -> None:
-    kills: list[int] = []
+def test_a_killed_worker_of_either_pool_costs_no_answer(
+    pools: RunningSystem, alone: dict[str, object], role: str
+) -> None:
+    questions, limits, kills = [{"sentence": text} for text in alone], Limits(total=len(alone)), []
 
-    def kill_now_and_then(measured: Measurements) -> None:
-        if len(kills) < NUM_KILLS and measured.num_over > (len(kills) + 1) * NUM_SENTENCES // (NUM_KILLS + 1):
+    with Traffic([pools.url], questions, ClosedLoop(16), limits, ONCE) as traffic:
+        for number in range(1, NUM_KILLS + 1):
+            due = number * len(alone) // (NUM_KILLS + 1)
+            wait_until(lambda due=due: len(traffic.ended) > due, 30, "some answers")
             kills.append(pid_of(pools, role))
             os.kill(kills[-1], signal.SIGKILL)
 
-    limits = Limits(total=NUM_SENTENCES)
-    generator = Generator(Client(pools.url), list(expected), ClosedLoop(16), limits, expected)
-    measured = generator.run(kill_now_and_then)
-
     assert len(set(kills)) == NUM_KILLS
-    assert (measured.statuses, measured.unexpected, measured.failures) == ({200: NUM_SENTENCES}, 0, {})
+    assert {one.question["sentence"]: one.answer for one in traffic.ended} == alone
     with Redis.from_url(pools.redis_url) as client:
         wait_until(lambda: client.hlen("miniserve:reservations") == 0, 5, "nothing is left")
         assert client.zcard("rq:wip:correct") == client.llen("rq:queue:correct") == 0

@@ -6,19 +6,14 @@ import gc
 import itertools
 import resource
 from collections.abc import Iterator
-from unittest.mock import patch
 
 import pytest
 
 from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 from ops.load.client import Client
-from ops.load.command import expected_answers
 from ops.load.generator import Generator
 from ops.load.measurements import Measurements, is_clean
 from ops.run.embedded_redis import free_port
-from ops.run.offline import OfflineCorrector
-from scheduler.errors import InvalidRequest, ServingError
-from scheduler.settings import Settings
 from tests.small_server import FULL, OK, StartServer, http, small_servers
 
 
@@ -28,10 +23,8 @@ def serve() -> Iterator[StartServer]:
         yield start
 
 
-def load(url: str, concurrency: int = 2, total: int = 10, expected: dict | None = None) -> Measurements:
-    return Generator(
-        Client(url), ["He goed."], ClosedLoop(concurrency), Limits(total=total), expected
-    ).run()  # fmt: skip
+def load(url: str, concurrency: int = 2, total: int = 10) -> Measurements:
+    return Generator(Client(url), ["He goed."], ClosedLoop(concurrency), Limits(total=total)).run()
 
 
 def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve):
@@ -84,30 +77,6 @@ def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
     assert measured.elapsed_s > 0.02  # it paused after each
 
 
-@pytest.mark.parametrize(
-    "document", [OK | {"corrected": "He gone."}, "no object", {name: OK[name] for name in OK if name != "request_id"}]
-)
-def test_an_answer_other_than_the_expected_one_is_counted(serve, document: object):
-    server = serve(lambda n: http(200, OK if n > 1 else document))
-    expected = {"He goed.": {name: OK[name] for name in OK if name != "request_id"}}
-
-    assert load(server.url, total=5, expected=expected).unexpected == 1
-
-
-def test_a_sentence_that_is_to_be_refused_has_no_expected_answer(serve):
-    class Refusing:
-        def correct_batch(self, sentences: list[str]) -> list[ServingError]:
-            return [InvalidRequest("sentence", "too long") for _ in sentences]
-
-    server = serve(lambda _: http(200, OK))
-
-    with patch.object(OfflineCorrector, "load", lambda _: Refusing()):
-        expected = expected_answers(Settings(), ["He goed."])
-
-    assert expected == {}
-    assert load(server.url, total=2, expected=expected).unexpected == 2
-
-
 def test_an_open_loop_sends_when_requests_are_due_whatever_the_server_does(serve):
     server = serve(lambda _: http(200, OK), delay_s=0.3)
     arrivals = OpenLoop(rate_per_s=100, seed=1, max_connections=64)
@@ -144,18 +113,6 @@ def test_an_open_loop_ends_when_asked_where_nothing_more_is_due(serve):
     ).run()  # fmt: skip
 
     assert (measured.num_over, server.num_requests) == (0, 0)  # the first request is due after 14 s
-
-
-@pytest.mark.parametrize("limits", [Limits(total=2), Limits(duration_s=0.02)], ids=["total", "duration"])
-@pytest.mark.parametrize("max_connections", [1, 64])
-def test_no_more_times_are_drawn_than_there_are_requests_and_connections(serve, limits: Limits, max_connections: int):
-    server = serve(lambda _: http(200, OK), delay_s=0.1)
-    arrivals = OpenLoop(200, 1, max_connections)
-
-    with patch.object(arrivals, "draw", wraps=arrivals.draw) as draw:
-        measured = Generator(Client(server.url), ["x"], arrivals, limits).run()
-
-    assert draw.call_count == measured.num_over + max_connections
 
 
 def test_no_collection_of_garbage_interrupts_a_load(serve):
