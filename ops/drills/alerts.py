@@ -1,22 +1,15 @@
-"""The ramp of the drill on alerts: is the alert raised before it hurts, and the predicted wait the one that comes?
-
-docs/operations.md and docs/capacity.md have the figures.
-"""
+"""The ramp of the drill on alerts: is the alert raised before it hurts? docs/reliability.md has the figures."""
 
 from __future__ import annotations
 
-import statistics
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
 
 from ops.drills.drill import Size, Stage
 from ops.drills.figures import Figures
-from ops.drills.looks import off_percent
-from ops.drills.traffic import Exchange, Traffic
-from ops.load.server_timing import queue_s
+from ops.drills.traffic import Traffic
 
 LOAD_ALERTS = ("predicted-wait-long", "utilization-high")
 CLEAR_PATIENCE_S = 120.0
@@ -52,11 +45,11 @@ def until_clear(stage: Stage, traffic: Traffic) -> Figures:
 
 
 def compare(stage: Stage) -> Figures:
-    """The alerts with the latencies of the rise, and the predicted waits with those that came."""
+    """The alerts with the latencies of the rise."""
     ramp, (begun_s, _), base_s = stage.figures["ramp"], stage.windows["ramp"], stage.size(BASE_S)
     raised, changes = stage.monitor.raised_s(begun_s), stage.monitor.changes()
-    rise = [(one.due_s - begun_s, one) for one in stage.ended["ramp"] if one.is_ok]
-    doubled_s = doubled_after_s([(at_s, one.latency_s) for at_s, one in rise], base_s)
+    latencies = [(one.due_s - begun_s, one.latency_s) for one in stage.ended["ramp"] if one.is_ok]
+    doubled_s = doubled_after_s(latencies, base_s)
     told_s = raised.get("utilization-high")
     # A p95 that never doubled has doubled after the end.
     lead_s = None if told_s is None else round((doubled_s or ramp["fell_after_s"]) - told_s, 1)
@@ -67,22 +60,10 @@ def compare(stage: Stage) -> Figures:
         "raised_by_the_load": ", ".join(name for name in raised if name not in _MAY_FOLLOW),
         "p95_doubled_after_s": doubled_s,
         "lead_s": lead_s,
-        "wait_off_percent": off_percent(*mean_waits(rise, ramp["predictions"])),
         "clear_after_fall_s": round(changes[-1].at_s - begun_s - ramp["fell_after_s"], 1) if is_clear else None,
         "late": sum(ramp["statuses"].get(status, 0) for status in ("503", "504")),
         "sentences": [one.sentence for one in changes],
     }
-
-
-def mean_waits(rise: Sequence[tuple[float, Exchange]], told: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Means of the latest prediction before each request was due, and of its own wait, over the same requests."""
-    pairs = []
-    for at_s, one in rise:
-        number, real_s = bisect_right(told, at_s, key=lambda look: look[0]), queue_s(one.server_timing)
-        if number and real_s is not None:
-            pairs.append((told[number - 1][1], real_s))
-    pairs = pairs or [(0.0, 0.0)]
-    return statistics.fmean(one for one, _ in pairs), statistics.fmean(one for _, one in pairs)
 
 
 def doubled_after_s(latencies: Sequence[tuple[float, float]], base_s: float) -> float | None:

@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,7 +25,6 @@ from ops.drills.monitoring import Monitor, monitored
 from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
 from ops.drills.traffic import Exchange, Habits, Question, Traffic
-from ops.drills.workers import calibrate
 from ops.load import prompts
 from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, VariedLoop
 from ops.run.supervisor import Member
@@ -125,7 +124,6 @@ class Part:
     shape: Shape = Shape()  # noqa: RUF009 - frozen
     steps: tuple[Step, ...]
     bars: tuple[Bar, ...]
-    slowed_to_per_s: float = 0.0  # the engine does about so many; 0: as it ships
     num_questions: Size = (NUM_SENTENCES, 60)
     probed_every_s: float = 0.0  # all replicas; 0: never
     only: str = ""  # held in this form alone
@@ -206,13 +204,8 @@ class Stage:
 
     def play(self, part: Part) -> None:
         """Raises DrillError."""
-        shape = part.shape
-        if part.slowed_to_per_s:
-            self.show(0.0, "finding the number of layers")
-            slow = calibrate(part.slowed_to_per_s, shape.settings)
-            shape, self.figures["layers"] = replace(shape, worker_command=slow.command), slow.num_layers
         self.questions = self.sentences(self.size(part.num_questions))
-        with running(shape) as self.system, ExitStack() as self._stack:
+        with running(part.shape) as self.system, ExitStack() as self._stack:
             client = self.enter(connect(self.system.redis_url))
             watch = self.enter(Watch(partial(read_counts, client), EVERY_S))
             if part.probed_every_s:

@@ -17,6 +17,7 @@ from ops.drills.drill import Load, Part, Stage, watched
 from ops.drills.figures import Bar, Figures, at_most, says
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import ONCE, Question, Traffic
+from ops.drills.workers import slow
 from ops.run.up import why_not_ready
 from scheduler.settings import variable
 
@@ -24,7 +25,7 @@ _LOOK_EVERY_S = 0.05
 _RAISE_PATIENCE_S = 40.0
 _CLEAR_PATIENCE_S = 60.0
 _CALM_S = 2.0  # of load before the fault, so that the monitor has seen a sound system
-_SLOW_PER_S = 100.0  # so that as many clients are too many on every machine
+_SLOW = slow(100.0)  # so that as many clients are too many on every machine
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _LONG = {"sentence": "Yesterday my brother goed to the big market near the station because they wanted it " * 4}
 
@@ -42,7 +43,7 @@ class Fault:
     clients: int = 16
     questions: tuple[Question, ...] = ()  # empty: as usual
     slo_ms: float = _SETTINGS.slo_ms
-    is_slowed: bool = False  # the engine does `_SLOW_PER_S`
+    worker: tuple[str, ...] = ()  # empty: the one that ships
     is_silent: bool = False  # it hurts from the last answer on
     readyz: str = ""  # what the reason of a 503 must hold; empty: it stays 200
     is_quick: bool = False
@@ -57,8 +58,9 @@ class Fault:
             Bar(f"{self.name}: readyz", f"{self.name}/readyz", says, self.readyz or "200"),
         )
         return Part(
-            shape=Shape(settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_)),
-            slowed_to_per_s=_SLOW_PER_S if self.is_slowed else 0.0,
+            shape=Shape(
+                settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_), worker_command=self.worker
+            ),
             steps=(
                 watched,
                 Load(questions=questions, fault=partial(_hold, self), **load),
@@ -134,8 +136,8 @@ FAULTS = (
     _broken("leaked-slot", "no-progress", 5.0, is_silent=True, readyz="no-progress", is_quick=True),
     _broken("blocking-call", "api-late", 15.0, clients=32),
     _broken("bypassed-scheduler", "predicted-wait-long", 20.0, clients=400),
-    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, is_slowed=True),
-    _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), is_slowed=True),
+    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, worker=_SLOW),
+    _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), worker=_SLOW),
     _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
     Fault("killed workers", "no-live-worker", 3.0, _take_away("workers"), _bring_back("workers"), readyz="No worker",
           is_quick=True),

@@ -79,10 +79,6 @@ def _most(looks: Looks) -> Figures:
     return {name: max(held[name] for _, held in looks) for name in looks[0][1]}
 
 
-PREDICTED_WAIT = Look(
-    read=lambda system: scrape(system.urls[0]).total("miniserve_predicted_wait_seconds"),
-    sum_up=lambda looks: {"predictions": looks},
-)
 WAITS = Look(read=lambda system: scrape(system.urls[0]), sum_up=waits_of, after_s=(15.0, 2.0))
 GROWTH = Look(read=_sizes, sum_up=lambda looks: {"growth_percent": growth_percent(looks)})
 MEMORY = Look(read=_held, sum_up=_most, every_s=0.1)

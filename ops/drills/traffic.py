@@ -58,7 +58,6 @@ class Exchange:
     slug: str = ""  # of the last problem
     answer: dict[str, Any] = field(default_factory=dict)  # without its request id
     request_id: str = ""
-    server_timing: bytes = b""  # of the last answer
     failovers: list[str] = field(default_factory=list)  # why another replica was tried
     refusals: list[tuple[float, float]] = field(default_factory=list)  # seconds until said, Retry-After
 
@@ -185,7 +184,6 @@ class Traffic:
 
     def _note(self, exchange: Exchange, reply: Reply) -> None:
         exchange.status, exchange.answer = reply.status, document_of(reply.body)
-        exchange.server_timing = reply.server_timing
         exchange.request_id = str(exchange.answer.pop("request_id", ""))
         exchange.slug = "" if exchange.is_ok else str(exchange.answer.get("type", "")).rsplit(":", 1)[-1]
 

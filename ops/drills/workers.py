@@ -1,8 +1,8 @@
 """The workers of the drills: the one that ships, made slow, or made to die of one sentence.
 
-`python -m ops.drills.workers slow LAYERS WIDTH`: with a large random model. It writes the longest output there is for
-every sentence, and what it writes makes no edit; the work is the same for each, and so is the answer to the same
-sentence. `python -m ops.drills.workers poisoned`: the process dies, as if by a fault in a library, whenever it computes
+`python -m ops.drills.workers slow PER_S`: it writes the longest output there is for every sentence, which makes no
+edit, and computes so long for each token that it ends about PER_S requests a second. The work is the same for each.
+`python -m ops.drills.workers poisoned`: the process dies, as if by a fault in a library, whenever it computes
 `POISON`. Settings come from the environment.
 """
 
@@ -11,81 +11,55 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from dataclasses import dataclass, replace
-from time import monotonic
+from hashlib import sha256
+from time import thread_time
+from typing import Any
 
 import numpy as np
 
-from api.grammar.pipeline import TextPipeline
 from api.grammar.tokenizer import Tokenizer
-from ops.load import prompts
 from ops.run.faults import broken, fault_of
 from scheduler.batching import StepPlan
-from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.messages import MAX_OUTPUT_TOKENS
 from scheduler.settings import Settings
 from worker import process
-from worker.engine import Engine, new_engine
-from worker.model.weights import ModelConfig, Weights, expected_shapes, fold, load_weights
+from worker.engine import Engine, policy_for
+from worker.model.forward import PackedBatch
 from worker.queue.worker_end import WorkerMailbox
 
 POISON = "The poison goed into the river."
-_HEADS = 8
-_SPREAD = 0.05
-_TRIAL_LAYERS = 4
+_ROWS = 14 + MAX_OUTPUT_TOKENS  # of one request: its prompt, and a decode step for each token of its output
+_ANY_ID = 2  # no <eos>
+_WORK = bytes(65_536)
 _COMMAND = (sys.executable, "-m", "ops.drills.workers")
 POISONED = (*_COMMAND, "poisoned")
 
 
-@dataclass(frozen=True, slots=True)
-class SlowShape:
-    """What the rate is set by."""
-
-    num_layers: int
-    width: int = 256
-
-    @property
-    def command(self) -> tuple[str, ...]:
-        """What starts such a worker."""
-        return (*_COMMAND, "slow", str(self.num_layers), str(self.width))
+def slow(per_s: float) -> tuple[str, ...]:
+    """What starts a worker that ends about so many requests a second in full batches, on every machine."""
+    return (*_COMMAND, "slow", str(per_s))
 
 
-def random_engine(shape: SlowShape, settings: Settings) -> Engine:
-    """Warm; made for the tokenizer that ships."""
-    return new_engine(_random_weights(shape), settings, monotonic)
+def slowed(engine: Engine, settings: Settings, per_s: float) -> Engine:
+    """CPU time, and not a pause: what the clients and the API take from the engine makes it slower."""
+    row_s, forward = 1 / per_s / _ROWS, engine.model.forward
+
+    def forward_slowly(batch: PackedBatch) -> np.ndarray:
+        until_s = thread_time() + row_s * len(batch.token_ids)
+        logits = forward(batch)
+        while thread_time() < until_s:
+            sha256(_WORK)  # as BLAS, it lets other threads run
+        return logits
+
+    def any_ids(logits: np.ndarray, *_: Any) -> np.ndarray:
+        return np.full(len(logits), _ANY_ID)
+
+    vars(engine.model)["forward"], vars(engine._decoder)["next_ids"] = forward_slowly, any_ids
+    engine.policy.limits = policy_for(settings, 1 / row_s).limits
+    return engine
 
 
-def _random_weights(shape: SlowShape) -> Weights:
-    shipped = load_weights()
-    config: ModelConfig = replace(
-        shipped.config, num_layers=shape.num_layers, width=shape.width, num_heads=_HEADS, eos_bias=0.0
-    )
-    rng = np.random.default_rng(0)
-    tensors = {
-        name: (("norm" in name) + _SPREAD * rng.standard_normal(size)).astype(np.float32)
-        for name, size in expected_shapes(config).items()
-    }
-    return fold(tensors, config, shipped.tokenizer_fingerprint)
-
-
-def calibrate(per_s: float, settings: Settings) -> SlowShape:
-    """The number of layers at which this machine, now, does about so many corrections a second in full batches."""
-    engine = random_engine(SlowShape(_TRIAL_LAYERS), settings)
-    pipeline = TextPipeline.load()
-    num_requests = 2 * settings.kv_budget_tokens // MAX_OUTPUT_TOKENS
-    for number, sentence in enumerate(prompts.load(None, 0)[:num_requests]):
-        prompt = pipeline.prepare(sentence).prompt
-        request = CorrectionRequest(
-            f"trial-{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
-        )
-        engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-    started_s, num_done = monotonic(), 0
-    while engine.policy.has_work:
-        num_done += len(engine.step())
-    layer_s = (monotonic() - started_s) / num_done / _TRIAL_LAYERS
-    return SlowShape(max(1, round(1 / per_s / layer_s)))
-
-
-def poisoned(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+def poisoned(engine: Engine) -> Engine:
     """Dies between the plan and the forward pass."""
     plan_next, poison_ids = engine.policy.plan, Tokenizer.load().encode(POISON).token_ids
 
@@ -96,16 +70,17 @@ def poisoned(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
         return planned
 
     vars(engine.policy)["plan"] = plan
-    return engine, WorkerMailbox
+    return engine
 
 
-def _serve(kind: str, *shape: str) -> None:
+def _serve(kind: str, *per_s: str) -> None:
     settings = broken(Settings.from_env(os.environ))
 
-    def slow(_: Engine) -> tuple[Engine, type[WorkerMailbox]]:
-        return fault_of(settings).worker(random_engine(SlowShape(*map(int, shape)), settings))
+    def prepare(engine: Engine) -> tuple[Engine, type[WorkerMailbox]]:
+        special = slowed(engine, settings, *map(float, per_s)) if kind == "slow" else poisoned(engine)
+        return fault_of(settings).worker(special)
 
-    process.serve(settings, Tokenizer.load().fingerprint, slow if kind == "slow" else poisoned)
+    process.serve(settings, Tokenizer.load().fingerprint, prepare)
 
 
 if __name__ == "__main__":

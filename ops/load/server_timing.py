@@ -29,12 +29,6 @@ def breakdown(headers: Sequence[bytes], latencies_s: Sequence[float]) -> dict[st
     }
 
 
-def queue_s(header: bytes) -> float | None:
-    """How long the request waited for its first iteration; None where the answer does not say."""
-    found = dict(_PART.findall(header))
-    return float(found[b"queue"]) / 1e3 if b"queue" in found else None
-
-
 def _durations_ms(header: bytes) -> list[float]:
     found = dict(_PART.findall(header))
     return [float(found.get(part.encode(), b"0")) for part in PARTS]
