@@ -15,7 +15,6 @@ from typing import Any
 
 _ROOT = Path(__file__).parents[1]
 _CPU_INFO = Path("/proc/cpuinfo")
-_BLOCK_BYTES = 1 << 20
 _LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "httptools", "uvloop", "matplotlib")
 
 
@@ -39,11 +38,8 @@ def provenance() -> dict[str, Any]:
 
 def file_digest(path: Path) -> str:
     """The first 16 hex digits of the file's SHA-256."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()[:16]
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def git_commit(folder: Path = _ROOT) -> str:

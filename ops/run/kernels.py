@@ -29,26 +29,12 @@ _ANY_ID = 2  # that every sequence goes on with: no <eos>
 class BatchInvariance(StrEnum):
     """The members go from best to worst."""
 
-    BIT_IDENTICAL = "bit-identical"
-    SAME_TOKENS = "same-tokens"  # the last bits differ: another token only where two are as good as equal
-    TOKENS_DIFFER = "tokens-differ"
-
-    @property
-    def meaning(self) -> str:
-        return _MEANINGS[self]
-
-    @property
-    def remedy(self) -> str:
-        """What to do; empty: nothing."""
-        return _REMEDY if self is BatchInvariance.TOKENS_DIFFER else ""
+    BIT_IDENTICAL = "bit-identical: a sentence has the same bits alone and in a batch"
+    SAME_TOKENS = "same-tokens: a sentence has the same tokens alone and in a batch; the last bits may differ"
+    TOKENS_DIFFER = "tokens-differ: a sentence may have another answer in a batch than alone"
 
 
-_MEANINGS = {
-    BatchInvariance.BIT_IDENTICAL: "a sentence has the same bits alone and in a batch",
-    BatchInvariance.SAME_TOKENS: "a sentence has the same tokens alone and in a batch; the last bits may differ",
-    BatchInvariance.TOKENS_DIFFER: "a sentence may have another answer in a batch than alone",
-}
-_REMEDY = (
+REMEDY = (  # for the worst
     "start the workers with OPENBLAS_CORETYPE=SkylakeX, Haswell or Nehalem, or update NumPy "
     "(docs/operations.md#tokens-differ)"
 )

@@ -10,7 +10,7 @@ from importlib.metadata import packages_distributions, version
 import redis
 
 from miniserve import PACKAGES, REMEDY, foreign_package
-from ops.run.kernels import check_batch_invariance
+from ops.run import kernels
 from ops.run.model_facts import read_model_facts
 from ops.run.temporary_files import NAME_ONE, NO_FOLDER, temporary_fault
 from worker.model.weights import DEFAULT_PATH, digest, load_weights
@@ -81,8 +81,8 @@ def _model() -> Finding:
 
 def _kernels() -> Finding:
     """Whether a sentence gets the same answer alone and in a batch."""
-    found = check_batch_invariance(load_weights(DEFAULT_PATH))
-    return Finding("matrix kernels", f"{found.value}: {found.meaning}", found.remedy)
+    found = kernels.check_batch_invariance(load_weights(DEFAULT_PATH))
+    return Finding("matrix kernels", found, kernels.REMEDY if found is kernels.BatchInvariance.TOKENS_DIFFER else "")
 
 
 def _temporary() -> Finding:

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli import main
-from ops.run import doctor, embedded_redis, machine
-from ops.run.kernels import BatchInvariance
+from ops.run import doctor, embedded_redis, kernels, machine
 from tests.small_server import http, small_servers
 
 SOUND = {
@@ -54,17 +52,6 @@ def test_each_fault_of_a_redis_is_one_line_with_its_remedy(facts: dict[str, Any]
 
     assert list(found) == [check]
     assert said in found[check] and "\n" not in found[check]
-
-
-@pytest.mark.parametrize("missing", ["", "uvloop"])
-def test_the_event_loop_that_serves_is_named(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if missing:
-        monkeypatch.setitem(sys.modules, "uvloop", None)
-
-    found = machine._event_loop()
-
-    assert found.found.startswith("asyncio" if missing else "uvloop ") and not found.remedy
-    assert ("pip install uvloop" in found.found) == bool(missing)
 
 
 def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -135,7 +122,7 @@ def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_kernels_that_change_answers_in_a_batch_are_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "check_batch_invariance", lambda _: BatchInvariance.TOKENS_DIFFER)
+    monkeypatch.setattr(kernels, "check_batch_invariance", lambda _: kernels.BatchInvariance.TOKENS_DIFFER)
 
     found = run()[1]["matrix kernels"]
 

