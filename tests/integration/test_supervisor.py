@@ -45,20 +45,6 @@ def _run_until(supervisor: Supervisor, signals: Signals, is_over: Callable[[], b
     return is_over()
 
 
-def test_a_killed_child_is_back_at_once_and_a_line_says_so(signals: Signals, said: list[str]) -> None:
-    child = _child("worker 1", SLEEP)
-    supervisor = Supervisor([child], [[child]], said.append)
-    supervisor.start()
-    first = child.process
-
-    first.kill()
-    is_back = _run_until(supervisor, signals, lambda: child.process is not first and child.is_alive)
-    supervisor.stop(signals)
-
-    assert is_back
-    assert f"worker 1 (pid {first.pid}) ended with signal SIGKILL; starting it again" in said
-
-
 @pytest.mark.parametrize(
     ("lives_s", "first_s", "longest_s"), [(0.0, 0.1, LONGEST_PAUSE_S), (3.0, 0.1, 0.1)], ids=["dies at once", "serves"]
 )
@@ -78,20 +64,6 @@ def test_a_child_that_keeps_dying_is_started_ever_later_and_one_that_served_at_o
 
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (first_s, longest_s)
-
-
-def test_a_child_that_is_killed_on_purpose_is_never_called_hopeless(signals: Signals, said: list[str]) -> None:
-    child = _child("worker 1", SLEEP)
-    supervisor = Supervisor([child], [[child]], said.append)
-    supervisor.start()
-
-    for _ in range(2 * MOST_QUICK_DEATHS):
-        before = child.process
-        child.kill()
-        assert _run_until(supervisor, signals, lambda before=before: child.process is not before)
-    supervisor.stop(signals)
-
-    assert supervisor.hopeless() is None
 
 
 def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: Signals, said: list[str]) -> None:
@@ -123,17 +95,6 @@ def test_an_optional_child_that_never_runs_is_given_up_with_a_line_and_costs_nob
     assert lines[-1].endswith("ended with exit status 3; given up, the others go on")
     assert longest_wait_s > 1.0
     assert said[len(lines) :] == ["stopping api"]
-
-
-def test_children_stop_in_the_order_of_the_stages(signals: Signals, said: list[str]) -> None:
-    api, worker, redis = _child("api", SLEEP), _child("worker 1", SLEEP), _child("redis", SLEEP)
-    supervisor = Supervisor([redis, worker, api], [[api], [worker], [redis]], said.append)
-    supervisor.start()
-
-    supervisor.stop(signals)
-
-    assert said == ["stopping api", "stopping worker 1", "stopping redis"]
-    assert not any(child.is_alive for child in (api, worker, redis))
 
 
 def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Signals, said: list[str]) -> None:

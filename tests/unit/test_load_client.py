@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from ops.load import client
-from ops.load.client import Client, ClosedEarly, Reply, fetch, run
+from ops.load.client import Client, Reply, fetch, run
 from tests.pace import patient
-from tests.small_server import OK, LastWords, StartServer, http, small_servers
+from tests.small_server import OK, StartServer, http, small_servers
 
 
 @pytest.fixture
@@ -79,17 +79,6 @@ def test_a_request_that_nobody_answers_ends_with_its_patience(serve):
 
     with pytest.raises(TimeoutError):
         fetch(Client(server.url), "GET", "/healthz", patience_s=0.05)
-
-
-def test_who_was_closed_early_knows_whether_an_answer_had_begun(serve):
-    silent, talking = serve(lambda n: None), serve(lambda n: LastWords(http(200, OK)[:-5]))
-
-    with pytest.raises(ClosedEarly) as nothing:
-        fetch(Client(silent.url), "POST", "/correct", patience_s=patient(5))
-    with pytest.raises(ClosedEarly) as half:
-        fetch(Client(talking.url), "POST", "/correct", patience_s=patient(5))
-
-    assert (nothing.value.has_begun, half.value.has_begun) == (False, True)
 
 
 def test_an_answer_in_chunks_is_read_to_its_last(serve):
