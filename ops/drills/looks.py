@@ -31,7 +31,7 @@ def waits_of(looks: Looks) -> Figures:
     scrapes: list[Scrape] = [scraped for _, scraped in looks]
     if len(scrapes) < 2:
         raise DrillError("/metrics did not answer under the load: no figures")
-    measured = scrapes[-1].histogram(_QUEUE_TIME).since(scrapes[0].histogram(_QUEUE_TIME))
+    measured = scrapes[-1].since(scrapes[0]).histogram(_QUEUE_TIME)
 
     def mean(name: str) -> float:
         return statistics.fmean(look.value(f"miniserve_{name}") or 0.0 for look in scrapes)

@@ -25,7 +25,7 @@ class ScrapeError(click.ClickException):
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Counts of all time or, as a difference of two, of the time between them."""
+    """Counts of all time, or of the time between two scrapes."""
 
     buckets: tuple[tuple[float, float], ...] = ()  # upper bound, how many were at most that; the last bound is inf
     sum: float = 0.0
@@ -48,13 +48,6 @@ class Histogram:
                 return low if math.isinf(bound) else low + (bound - low) * (rank - below) / (num - below)
             low, below = bound, num
         return low
-
-    def since(self, earlier: Histogram) -> Histogram:
-        """What came after `earlier`; all of it where the counts were reset since."""
-        if self.count < earlier.count or len(self.buckets) != len(earlier.buckets):
-            return self
-        pairs = zip(self.buckets, earlier.buckets, strict=True)
-        return Histogram(tuple((bound, num - before) for (bound, num), (_, before) in pairs), self.sum - earlier.sum)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +74,20 @@ class Scrape:
                 found[key] = found.get(key, 0.0) + value
         return found
 
-    def increase(self, name: str, earlier: Scrape, **labels: str) -> float:
-        """Return the increase of a counter since `earlier`; all of it if it was reset since."""
-        now, before = self.total(name, **labels), earlier.total(name, **labels)
-        return now - before if now >= before else now
+    def since(self, earlier: Scrape) -> Scrape:
+        """What counters and histograms gained since `earlier`; all of it where they were reset since."""
+        return Scrape({name: _gained(now, earlier.samples.get(name, {})) for name, now in self.samples.items()})
 
     def histogram(self, name: str) -> Histogram:
         """Empty where there is none."""
         buckets = sorted((float(bound), num) for bound, num in self.by(f"{name}_bucket", "le").items())
         return Histogram(tuple(buckets), self.total(f"{name}_sum"))
+
+
+def _gained(now: Mapping[Labels, float], before: Mapping[Labels, float]) -> Mapping[Labels, float]:
+    if any(value < before.get(labels, 0.0) for labels, value in now.items()):
+        return now
+    return {labels: value - before.get(labels, 0.0) for labels, value in now.items()}
 
 
 def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:

@@ -8,10 +8,11 @@ The field names are the keys of `miniserve top --json` (docs/watch.md): add some
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ops.observe.scrape import Scrape
+from ops.observe.scrape import Histogram, Scrape
 from scheduler.capacity.health import Health
 from scheduler.capacity.measure import Capacity
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
@@ -100,34 +101,32 @@ def snapshot(earlier: Scrape, later: Scrape, settings: Settings) -> Snapshot:
         return {name: later.value(f"miniserve_{metric}") for name, metric in names.items()}
 
     seconds = later.at_s - earlier.at_s
-    rates = {name: _rate(earlier, later, *counters) for name, counters in _RATES.items()}
-    by_type = {name: _rates_by_type(earlier, later, counter) for name, counter in _RATES_BY_TYPE.items()}
+    gained = later.since(earlier) if seconds > 0 else Scrape({})
+    rates = {name: _rate(gained, counters, seconds) for name, counters in _RATES.items()}
+    by_type = {name: _rates_by_type(gained, counter, seconds) for name, counter in _RATES_BY_TYPE.items()}
     return Snapshot(
         window_s=seconds,
         api_replicas=later.value("miniserve_api_replicas"),
         workers=_workers(later),
         queue=gauges(_QUEUE),
         rates=rates | by_type,
-        latency={name: _latency(earlier, later, f"miniserve_{metric}") for name, metric in _HISTOGRAMS.items()},
+        latency={name: _latency(gained.histogram(f"miniserve_{metric}")) for name, metric in _HISTOGRAMS.items()},
         law=gauges(_LAW),
         capacity={"workers_live": later.value("miniserve_workers")} | gauges(_CAPACITY),
         alerts=_alerts(earlier, later, settings),
     )
 
 
-def _rate(earlier: Scrape, later: Scrape, *counters: str) -> float | None:
+def _rate(gained: Scrape, counters: Sequence[str], seconds: float) -> float | None:
     """Of some counters together; None if the server has none of them or no time has passed."""
-    names = [name for counter in counters if (name := f"miniserve_{counter}_total") in later.samples]
-    if not names or later.at_s <= earlier.at_s:
-        return None
-    return sum(later.increase(name, earlier) for name in names) / (later.at_s - earlier.at_s)
+    names = [name for counter in counters if (name := f"miniserve_{counter}_total") in gained.samples]
+    return sum(map(gained.total, names)) / seconds if names else None
 
 
-def _rates_by_type(earlier: Scrape, later: Scrape, counter: str) -> dict[str, float]:
+def _rates_by_type(gained: Scrape, counter: str, seconds: float) -> dict[str, float]:
     """Without those that stood still."""
-    name, seconds = f"miniserve_{counter}_total", later.at_s - earlier.at_s
-    grown = {one: later.increase(name, earlier, type=one) for one in sorted(later.by(name, "type")) if seconds > 0}
-    return {one: increase / seconds for one, increase in grown.items() if increase > 0}
+    grown = sorted(gained.by(f"miniserve_{counter}_total", "type").items())
+    return {name: increase / seconds for name, increase in grown if increase > 0}
 
 
 def _workers(scrape: Scrape) -> tuple[dict[str, Any], ...]:
@@ -136,9 +135,8 @@ def _workers(scrape: Scrape) -> tuple[dict[str, Any], ...]:
     return tuple({"name": name} | {one: values.get(name) for one, values in figures.items()} for name in names)
 
 
-def _latency(earlier: Scrape, later: Scrape, metric: str) -> Latency:
-    gained = later.histogram(metric).since(earlier.histogram(metric))
-    if later.at_s <= earlier.at_s or gained.count <= 0:
+def _latency(gained: Histogram) -> Latency:
+    if gained.count <= 0:
         return Latency()
     highest_s = max((bound for bound, _ in gained.buckets if math.isfinite(bound)), default=None)
     p50_s, p95_s, p99_s = (gained.quantile(share) for share in (0.50, 0.95, 0.99))

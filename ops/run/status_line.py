@@ -55,7 +55,8 @@ class StatusLine:
             return f"  no figures: the API does not answer GET /metrics{self._remedy}"
         self._first, last = self._first or found, self._last or found
         self._last = found
-        now, failed = snapshot(last, found, Settings()), found.increase("miniserve_request_failure_total", self._first)
+        now = snapshot(last, found, Settings())
+        failed = found.since(self._first).total("miniserve_request_failure_total")
         ended_per_s = (now.rates["done_per_s"] or 0.0) + (now.rates["failed_per_s"] or 0.0)
         counts = [words.count(now.queue[name]) for name in ("running", "waiting")]
         return f"  {ended_per_s:,.1f} sentences/s, {counts[0]} running, {counts[1]} waiting, {failed:,.0f} failed"
