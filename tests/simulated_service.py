@@ -57,8 +57,8 @@ class Service:
         self._dice, self._clock = random.Random(seed), VirtualClock()
         self._sums = IterationSums()
         model = WorkerModel(CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, self._note, claims_ahead=False)
-        self._queue = SimulatedQueue(self._clock, model, lambda: ContinuousBatching(limits), self._end)
-        self._queue.start(num_workers)
+        policies = [ContinuousBatching(limits) for _ in range(num_workers)]
+        self._queue = SimulatedQueue(self._clock, model, policies, self._end)
         self._history: deque[Moment] = deque(maxlen=HISTORY)
         self._area_s = self._stay_s = self._noted_s = 0.0
         self._accepted = self._ended = self._reserved = 0

@@ -13,7 +13,7 @@ import click
 
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import as_document, format_misses, format_table
-from ops.evaluation.scores import CorrectBatch, Result, Scores, evaluate, score
+from ops.evaluation.scores import CorrectBatch, Result, evaluate, score
 from ops.options import NewFile, RangedType, option, with_settings
 from ops.tables import table
 from scheduler.settings import Range, Settings
@@ -93,7 +93,7 @@ def _read(files: Sequence[Path]) -> dict[Path, list[Item]]:
 
 def _document(results: Mapping[Path, list[Result]]) -> dict[str, object]:
     """The scores over all files; of several files also those of each."""
-    document = as_document(_score_all(results))
+    document = as_document(score(chain.from_iterable(results.values())))
     if len(results) > 1:
         document["files"] = {str(path): as_document(score(found)) for path, found in results.items()}
     return document
@@ -106,9 +106,5 @@ def _text(results: Mapping[Path, list[Result]], kinds: Sequence[str]) -> str:
         parts += [f"{path}\n"] if len(results) > 1 else []
         parts += [*format_misses(found, kinds), format_table(score(found)) + "\n"]
     if len(results) > 1:
-        parts += ["all files\n", format_table(_score_all(results)) + "\n"]
+        parts += ["all files\n", format_table(score(chain.from_iterable(results.values())))]
     return "\n".join(parts).rstrip("\n")
-
-
-def _score_all(results: Mapping[Path, list[Result]]) -> Scores:
-    return score(chain.from_iterable(results.values()))

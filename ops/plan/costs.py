@@ -31,13 +31,8 @@ class ForwardCost:
     context_s: Seconds  # a cached token that it attends to
 
     def seconds(self, num_prompts: float, prompt_tokens: float, num_decodes: float, context_tokens: float) -> float:
-        return (
-            self.fixed_s
-            + self.prompt_s * num_prompts
-            + self.prompt_token_s * prompt_tokens
-            + self.decode_s * num_decodes
-            + self.context_s * context_tokens
-        )
+        prompts_s = self.prompt_s * num_prompts + self.prompt_token_s * prompt_tokens
+        return self.fixed_s + prompts_s + self.decode_s * num_decodes + self.context_s * context_tokens
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)

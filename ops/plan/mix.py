@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from itertools import chain, count
 from statistics import fmean
 from time import monotonic
@@ -79,9 +78,3 @@ def mix_of(texts: Sequence[str]) -> Mix:
     return Mix(
         tuple(tuple(SentenceSize(len(one.prompt_ids), lengths[one.request_id]) for one in text) for text in requests)
     )
-
-
-@cache
-def prompt_of(num_tokens: int) -> tuple[int, ...]:
-    """Token ids that nobody reads."""
-    return (0,) * num_tokens

@@ -23,15 +23,17 @@ def policy_of(costs: Calibration, settings: Settings) -> ContinuousBatching:
 
 class SimulatedQueue:
     def __init__(
-        self, clock: VirtualClock, model: WorkerModel, policy: Callable[[], ContinuousBatching], answer: Answer
+        self, clock: VirtualClock, model: WorkerModel, policies: Sequence[ContinuousBatching], answer: Answer
     ) -> None:
-        """`policy` makes that of a worker; `answer` is called with the sentences that leave one together."""
+        """`policies`: one for each worker; `answer` is called with the sentences that leave one together."""
         self.num_open = 0  # accepted and unfinished
-        self._clock, self._model, self._policy, self._answer = clock, model, policy, answer
+        self.reserved_tokens = 0
         self.waiting: deque[Job] = deque()
         self._claims: deque[SimulatedWorker] = deque()
-        self.workers: list[SimulatedWorker] = []
-        self.reserved_tokens = 0
+        self._answer = answer
+        self.workers = [SimulatedWorker(clock, policy, model, self._claim, self._finish) for policy in policies]
+        for worker in self.workers:
+            worker.start()
 
     def accept(self, jobs: Sequence[Job]) -> None:
         """The sentences of a request."""
@@ -62,11 +64,3 @@ class SimulatedQueue:
             self.num_open -= 1
             self.reserved_tokens -= job.request.reserved_tokens
         self._answer(jobs)
-
-    def start(self, number: int) -> None:
-        """Start so many workers."""
-        self.workers = [
-            SimulatedWorker(self._clock, self._policy(), self._model, self._claim, self._finish) for _ in range(number)
-        ]
-        for worker in self.workers:
-            worker.start()

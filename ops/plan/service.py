@@ -81,8 +81,8 @@ class Service:
         self._redis = Process(clock, costs.redis.wake_s)
         self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
         model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
-        self._queue = SimulatedQueue(clock, model, partial(policy_of, costs, deployment.settings), self._send_answers)
-        self._queue.start(deployment.workers)
+        policies = [policy_of(costs, deployment.settings) for _ in range(deployment.workers)]
+        self._queue = SimulatedQueue(clock, model, policies, self._send_answers)
         self._stages: dict[str, Sequence[Process | SimulatedWorker]] = {
             "api": self._replicas, "redis": [self._redis], "client": self._clients, "worker": self._queue.workers,
         }  # fmt: skip
@@ -173,13 +173,9 @@ class Service:
             is_last = request.num_left == 0
             work_s = _HALF * (redis.sentence_s + is_last * redis.request_s)
             back = reversed(self._front(request)) if is_last else ()
-            self._travel([(self._redis, work_s), *back], partial(self._end, request) if is_last else _nothing)
+            self._travel([(self._redis, work_s), *back], partial(self._end, request) if is_last else lambda: None)
 
     def _end(self, request: _Request) -> None:
         self._latencies_s.append(self.clock.now - request.due_s)
         if not self._arrivals.is_open:
             self._begin(self.clock.now)
-
-
-def _nothing() -> None:
-    """Follows an answer that is not the last of its request."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import ForwardCost, StageCost
-from ops.plan.mix import SentenceSize, prompt_of
+from ops.plan.mix import SentenceSize
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
 
@@ -28,7 +28,7 @@ class Job:
 
 
 def job_of(name: str, size: SentenceSize, accepted_s: float, text: Any) -> Job:
-    prompt = prompt_of(size.prompt)
+    prompt = (0,) * size.prompt  # token ids that nobody reads
     return Job(CorrectionRequest(name, prompt, prompt, MAX_OUTPUT_TOKENS, ""), size.output, accepted_s, text)
 
 
