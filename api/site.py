@@ -14,7 +14,7 @@ from api.kept import routes as kept_requests
 from api.languagetool import routes as languagetool
 from api.learners import routes as learners
 from api.live import routes as live_view
-from api.observe import routes as observing
+from api.observe import metrics
 from api.openapi import routes as openapi
 from api.pages import files as pages
 from api.service.corrector import Corrector
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
-    cross_origin, tracing, learners, kept_requests, streams, observing, live_view, languagetool, openapi, pages,
+    cross_origin, tracing, learners, kept_requests, streams, metrics, live_view, languagetool, openapi, pages,
 )  # fmt: skip
 
 

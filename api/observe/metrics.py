@@ -7,7 +7,7 @@ where it comes from. Nothing is counted here.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from operator import attrgetter
 
@@ -15,6 +15,12 @@ from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
+from api.http.app import Api, Services
+from api.http.incoming import IncomingRequest
+from api.http.replies import Reply
+from api.service.exchange import Exchange
+from api.service.fresh import Fresh
+from api.service.threads import PAGES, in_thread
 from api.telemetry.recorder import DROPPED, E2E, HTTP, KEY, KEY_TOKENS, REJECTED
 from scheduler.capacity.health import health_of
 from scheduler.capacity.measure import measure, measure_pools
@@ -22,7 +28,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.observations import SIZE_BUCKETS, SUM, TIME_BUCKETS_S
 from scheduler.settings import Settings
 
-MEDIA_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+FRESH_FOR_S = 0.25  # the page is open, and each costs milliseconds
 _PREFIX = "miniserve_"
 
 _TIMES = {  # field of the totals: help; the metric is `<field>_seconds`
@@ -116,6 +122,23 @@ _POOL_GAUGES = {
     "pool_utilization": ("utilization", "Sentences offered per sentence that the pool could serve."),
     "pool_workers_needed": ("workers_needed", "Workers that keep the pool's utilization at 0.8."),
 }  # fmt: skip
+
+
+def add(app: Api, services: Services) -> None:
+    """Add the route."""
+
+    async def text() -> bytes:
+        seen = await services.observer.observe()
+        if not services.settings.uses_queue:  # without a queue nobody else adds up what this process counts
+            seen = replace(seen, totals={**seen.totals, **services.recorder.totals()})
+        return await in_thread(metrics_text, seen, services.settings, pool=PAGES)
+
+    page = Fresh(text, FRESH_FOR_S, services.clock)
+
+    @app.get("/metrics")
+    async def show_metrics(_: Exchange, __: IncomingRequest) -> Reply:
+        body = await page.get()
+        return Reply(body, 200, [("Content-Type", CONTENT_TYPE_PLAIN_0_0_4), ("Content-Length", str(len(body)))])
 
 
 def metrics_text(seen: Observed, settings: Settings) -> bytes:
