@@ -15,12 +15,12 @@ from api.grammar.correction import Correction
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
-from tests.fake_tokenizer import FakeTokenizer
 
 PATH = Path(__file__).with_name("tables") / "corrections.txt"
-TOKENIZER = FakeTokenizer()
+TOKENIZER = Tokenizer.load()
 PIPELINE = TextPipeline(TOKENIZER, VerbTable.load())
 MARK = re.compile(r"\{([^{}>]+)>([^{}]+) ([A-Z_]+)\}")
 

@@ -14,6 +14,7 @@ from werkzeug.test import TestResponse
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
+from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from api.http.app import Api
 from api.service.corrector import Corrector
@@ -23,11 +24,10 @@ from scheduler.errors import NeedsAQueue, QueueFull, RateLimited
 from scheduler.messages import ID_BITS, Completion, CorrectionRequest, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.by_handler import ByHandler
-from tests.fake_tokenizer import FakeTokenizer
 from worker.queue.api_mailbox import ApiMailbox
 from worker.queue.protocol import MailboxStatus, Submission
 
-VERBS = VerbTable.load()
+TOKENIZER, VERBS = Tokenizer.load(), VerbTable.load()
 HEADERS_OF_PROBLEMS = {401: "WWW-Authenticate", 405: "Allow", 429: "Retry-After", 503: "Retry-After"}
 
 
@@ -39,8 +39,7 @@ class FakeMailbox(ApiMailbox):
         self.exchanges: list[Exchange] = []  # that came to the queue
         self.error: Exception | None = None
         self.refusal: QueueFull | RateLimited | None = None
-        self.tokenizer = FakeTokenizer()
-        output = self.tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+        output = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
         output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
         self.output = tuple(output)
 
@@ -98,7 +97,7 @@ class FakeMailbox(ApiMailbox):
 
 
 def corrector_of(mailbox: FakeMailbox, settings: Settings | None = None) -> Corrector:
-    return Corrector(TextPipeline(mailbox.tokenizer, VERBS), mailbox, settings or Settings())
+    return Corrector(TextPipeline(TOKENIZER, VERBS), mailbox, settings or Settings())
 
 
 def site_of(mailbox: FakeMailbox | None = None, settings: Settings | None = None) -> Api:

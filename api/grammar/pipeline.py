@@ -19,7 +19,7 @@ from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Reading, read
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import in_small_letters
-from api.grammar.tokenizer import Prompt, PromptTokenizer, Tokenizer
+from api.grammar.tokenizer import Prompt, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
@@ -38,7 +38,7 @@ _T = TypeVar("_T")
 class TextPipeline:
     """Prepares texts and concludes outputs for all requests of a process. Long texts call `pause` now and then."""
 
-    def __init__(self, tokenizer: PromptTokenizer, verbs: VerbTable, pause: Callable[[], None] = go_on) -> None:
+    def __init__(self, tokenizer: Tokenizer, verbs: VerbTable, pause: Callable[[], None] = go_on) -> None:
         words = VerbWords(verbs)
         self.pause = pause
         self._tokenizer = tokenizer

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Protocol
 
 import tokenizers
 
@@ -25,7 +24,6 @@ from api.grammar.edit_script import (
     TAG_IDS,
     X2_ID,
     ScriptEdit,
-    TokenDecoder,
 )
 from api.grammar.memo import memo
 from api.grammar.tokenizer_file import SHIPPED, fingerprint
@@ -49,14 +47,6 @@ class Prompt:
     words: tuple[str, ...]  # as written
     starts: tuple[int, ...]  # where each word begins in the sentence
     links: tuple[int, ...] = ()  # numbers of the words in whose place the model reads a name
-
-
-class PromptTokenizer(TokenDecoder, Protocol):
-    """Encodes sentences and decodes edits; the pipeline needs no more of the tokenizer."""
-
-    fingerprint: str
-
-    def encode(self, sentence: str) -> Prompt: ...
 
 
 # What stands between two blanks: ids, for each id the number of its word (0 for a mark), the words, their places, and

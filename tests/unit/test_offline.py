@@ -10,13 +10,11 @@ import pytest
 
 from api.grammar.correction import Correction
 from api.grammar.edit_script import EOS_ID, ScriptEdit
-from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
-from api.grammar.verbs import VerbTable
 from ops.run.offline import OfflineCorrector, _line, as_document, lines_of
 from scheduler.errors import InvalidRequest, RequestFailed, SentenceTooLong
 from scheduler.messages import Completion, Delivery, FinishReason
-from tests.fake_tokenizer import FakeTokenizer
+from tests.corrections import PIPELINE, TOKENIZER
 
 
 @pytest.mark.parametrize(
@@ -66,16 +64,14 @@ class FakeEngine:
         return [self._waiting.pop()]
 
 
-def _correct(engine: FakeEngine, *lines: str, tokenizer: FakeTokenizer | None = None) -> list[object]:
-    corrector = OfflineCorrector(TextPipeline(tokenizer or FakeTokenizer(), VerbTable.load()), engine)
-    return list(corrector.correct(map(str.encode, lines)))
+def _correct(engine: FakeEngine, *lines: str) -> list[object]:
+    return list(OfflineCorrector(PIPELINE, engine).correct(map(str.encode, lines)))
 
 
 def test_each_sentence_gets_its_own_answer_whichever_is_finished_first() -> None:
-    tokenizer = FakeTokenizer()
-    went = tokenizer.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+    went = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
 
-    (outcome,) = _correct(FakeEngine(outputs={1: went}), "He goed. She goed. They goed.", tokenizer=tokenizer)
+    (outcome,) = _correct(FakeEngine(outputs={1: went}), "He goed. She goed. They goed.")
 
     assert outcome.corrected == "He went. She goed. They goed."
 
@@ -111,9 +107,7 @@ def test_an_answer_in_json_is_one_line_to_every_reader_of_lines(end_of_line: str
 
 
 def test_a_batch_of_texts_gets_an_outcome_each_in_order():
-    outcomes = OfflineCorrector(TextPipeline(FakeTokenizer(), VerbTable.load()), FakeEngine()).correct_batch(
-        ["He goed.", "", "One. Two."]
-    )
+    outcomes = OfflineCorrector(PIPELINE, FakeEngine()).correct_batch(["He goed.", "", "One. Two."])
 
     assert isinstance(outcomes[1], InvalidRequest)
     assert [outcomes[at].corrected for at in (0, 2)] == ["He goed.", "One. Two."]
