@@ -23,7 +23,6 @@ OURS = ("api", "ops", "scheduler", "worker")
 RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  # others are free outside scheduler/
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
-MAX_PARAMETERS = 5
 MAX_REQUEST_PATH_LINES = 8_291
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
@@ -94,41 +93,26 @@ def _may_import(module: str, name: str, modules: set[str]) -> bool:
     return top not in RULED - libraries
 
 
+# What a package imports of Python's own library or of others, and must not: time, chance, I/O.
+MUST_NOT_IMPORT = {
+    "scheduler": {"time", "random", "os", "threading", "socket", "asyncio", "datetime"},
+    "worker.model": {"time", "redis", "tokenizers", "http", "gevent"},
+    "api.grammar": {"flask", "werkzeug", "http", "gunicorn", "redis", "rq", "time", "threading", "os"},
+}
+
+
+def _libraries(package: str) -> set[str]:
+    paths = [path for path in _sources() if _is_inside(_module_name(path), package)]
+    return {name.split(".")[0] for path in paths for name in _imports(path)}
+
+
+@pytest.mark.parametrize("package", MUST_NOT_IMPORT)
+def test_a_pure_package_knows_no_time_no_chance_and_no_io(package: str) -> None:
+    assert _libraries(package) & MUST_NOT_IMPORT[package] == set()
+
+
 def test_the_scheduler_needs_nothing_but_the_standard_library() -> None:
-    names = {
-        name.split(".")[0]
-        for path in _sources()
-        if _is_inside(_module_name(path), "scheduler")
-        for name in _imports(path)
-    }
-
-    assert names <= sys.stdlib_module_names | {"scheduler", "__future__"}
-
-
-def test_the_scheduler_has_no_clock_no_dice_and_no_io() -> None:
-    forbidden = {"time", "random", "os", "threading", "socket", "asyncio", "datetime"}
-    users = {
-        _module_name(path): used
-        for path in (ROOT / "scheduler").rglob("*.py")
-        if (used := forbidden & {*_imports(path)})
-    }
-
-    assert users == {}
-
-
-def test_the_model_knows_neither_time_nor_redis_nor_text() -> None:
-    for path in (ROOT / "worker" / "model").glob("*.py"):
-        tops = {name.split(".")[0] for name in _imports(path)}
-
-        assert not tops & {"time", "redis", "tokenizers", "http", "gevent"}, path
-
-
-def test_the_grammar_knows_neither_http_nor_redis_nor_time() -> None:
-    paths = [path for path in _sources() if _is_inside(_module_name(path), "api.grammar")]
-    tops = {name.split(".")[0] for path in paths for name in _imports(path)}
-
-    assert paths
-    assert not tops & {"flask", "werkzeug", "http", "gunicorn", "gevent", "redis", "rq", "time", "threading", "os"}
+    assert {"scheduler"} <= _libraries("scheduler") <= sys.stdlib_module_names | {"scheduler", "__future__"}
 
 
 def test_every_library_that_is_imported_is_declared() -> None:
@@ -147,16 +131,6 @@ def test_every_library_that_is_imported_is_declared() -> None:
 
 def test_the_worker_package_itself_stays_empty() -> None:
     assert (ROOT / "worker" / "__init__.py").read_text() == ""
-
-
-def test_nobody_imports_ops() -> None:
-    users = [
-        _module_name(path)
-        for path in _sources()
-        if not _is_inside(_module_name(path), "ops") and any(_is_inside(name, "ops") for name in _imports(path))
-    ]
-
-    assert users == []
 
 
 def test_imports_form_no_cycle() -> None:
@@ -212,16 +186,6 @@ def test_no_function_is_longer_than_sixty_lines() -> None:
     }
 
     assert long == {}
-
-
-def test_no_function_takes_more_than_five_parameters() -> None:
-    wide = []
-    for name, node in _functions():
-        parameters = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
-        if len([one for one in parameters if one.arg not in ("self", "cls")]) > MAX_PARAMETERS:
-            wide.append(name)
-
-    assert wide == []
 
 
 def test_nine_in_ten_functions_fit_twenty_lines() -> None:

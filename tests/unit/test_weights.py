@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -76,17 +75,3 @@ def test_weights_with_a_changed_byte_are_refused_where_their_digest_stands_besid
 def test_the_shipped_weights_have_their_digest_beside_them():
     """After a training: the export writes both files; copy both."""
     assert DEFAULT_PATH.with_suffix(".sha256").read_text() == f"{digest(DEFAULT_PATH)}  {DEFAULT_PATH.name}\n"
-
-
-def test_nothing_that_serves_can_unpickle():
-    """The training reads checkpoints with weights_only; the rest of the system has no use for pickle at all."""
-    root = DEFAULT_PATH.parents[1]
-    sources = [path for package in ("api", "ops", "scheduler", "worker") for path in (root / package).rglob("*.py")]
-    loaders = re.compile(
-        r"\b(?:pickle|marshal|shelve|dill|joblib|cloudpickle)\.\w|import (?:pickle|marshal|shelve|dill)"
-    )
-    loads = re.compile(r"torch\.load\((?!.*weights_only=True)|np\.load\((?!.*allow_pickle=False)|allow_pickle=True")
-
-    found = [path for path in sources if loaders.search(text := path.read_text(encoding="utf-8")) or loads.search(text)]
-
-    assert found == []
