@@ -9,22 +9,20 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import api.grammar
-from api.grammar import pipeline, sentences, tokenizer
+from api.grammar import pipeline, tokenizer
 from api.grammar.edit_script import FIRST_POSITION_ID, REASONS, TAG_IDS
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.sentences import find_sentences
 from api.grammar.words import count_words, split_pieces
 from scheduler.errors import ServingError
+from tests.loop_holds import MOST_LINES, Work
 
 PIPELINE = TextPipeline.load()
 UNITS = {
@@ -58,24 +56,15 @@ BOUNDS = [
         (tokenizer, "MAX_WORDS"), (tokenizer, "MAX_PROMPT_TOKENS"),
     )
 ]  # fmt: skip
-MOST_LINES = 40_000  # of Python in a row, two milliseconds
 
 
-class Meter:
-    """Counts the operations of a block, and those that are lines of Python."""
+class Meter(Work):
+    """Counts characters, too."""
 
-    def __init__(self) -> None:
-        self.count = self.lines = 0
-
-    def trace(self, frame: FrameType, event: str, argument: object) -> Any:
-        if "grammar" not in frame.f_code.co_filename:
-            return None
-        self.count += event == "line"
-        self.lines += event == "line"
-        return self.trace
+    characters = 0
 
 
-METER = Meter()
+METER = Meter("/grammar/")
 
 
 class CountedPattern:
@@ -93,7 +82,7 @@ class CountedPattern:
             end = min(len(text), places[1] if len(places) > 1 else len(text))
             found = method(*arguments)
             is_match = isinstance(found, re.Match)
-            METER.count += (found.end() if is_match else end) - start if is_match or name != "match" else 1
+            METER.characters += (found.end() if is_match else end) - start if is_match or name != "match" else 1
             return found
 
         return counted if callable(method) else method
@@ -104,7 +93,7 @@ class CountedText(str):
 
     def __getitem__(self, place: Any) -> str:
         part = str.__getitem__(self, place)
-        METER.count += len(part)
+        METER.characters += len(part)
         return CountedText(part)
 
 
@@ -115,7 +104,7 @@ def _counted(name: str) -> Callable[..., Any]:
         places = [each for each in arguments if isinstance(each, int)]
         result = method(self, *arguments, **named)
         end = places[1] if len(places) > 1 else len(self)
-        METER.count += end - (max(result, places[0]) if name == "rfind" else places[0] if places else 0)
+        METER.characters += end - (max(result, places[0]) if name == "rfind" else places[0] if places else 0)
         if isinstance(result, str):
             return CountedText(result)
         return list(map(CountedText, result)) if isinstance(result, list) else result
@@ -137,17 +126,6 @@ def _counting(monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setattr(module, name, CountedPattern(value))
     for module, name, _ in BOUNDS:
         monkeypatch.setattr(module, name, ALL)
-
-
-@contextmanager
-def counted() -> Iterator[Meter]:
-    METER.count = METER.lines = 0
-    before = sys.gettrace()
-    sys.settrace(METER.trace)
-    try:
-        yield METER
-    finally:
-        sys.settrace(before)
 
 
 def edits_of(num_words: int) -> list[int]:
@@ -183,28 +161,12 @@ def test_twice_the_text_takes_at_most_some_twice_the_operations(unit: str, step:
         counts = []
         for num_characters in (600, 1_200):
             text = CountedText(form.format(UNITS[unit] * (num_characters // len(UNITS[unit]))))
-            with counted() as meter:
+            METER.characters = 0
+            with METER.counted():
                 STEPS[step](text)
-            counts.append(meter.count)
+            counts.append(METER.characters + METER.most_lines)
 
         assert 0 < counts[1] <= 2.3 * counts[0]
-
-
-@pytest.mark.parametrize("unit", ["a mark and a line break", "smileys", "small lines", "titles", "moves"])
-def test_a_long_text_lets_others_go_first_every_few_milliseconds(unit: str) -> None:
-    text = "A " + UNITS[unit] * (40_000 // len(UNITS[unit]))
-    longest = 0
-
-    with counted() as meter:
-
-        def pause() -> None:
-            nonlocal longest
-            longest, meter.count = max(longest, meter.count), 0
-
-        list(find_sentences(text, pause))
-    longest = max(longest, meter.count)
-
-    assert 0 < longest < 150_000, "characters and lines; without a pause it would be up to a million"
 
 
 TEXTS = {unit: UNITS[unit] * (12_000 // len(UNITS[unit])) for unit in UNITS} | {
@@ -220,33 +182,11 @@ def test_between_two_pauses_any_text_takes_a_bounded_number_of_lines(
     text = TEXTS[name_of_text]
     for module, name, bound in BOUNDS:
         monkeypatch.setattr(module, name, bound)
-    longest: list[int] = []
+    monkeypatch.setattr(PIPELINE, "pause", METER.pause)
 
-    def pause() -> None:
-        longest.append(METER.lines)
-        METER.lines = 0
-
-    monkeypatch.setattr(PIPELINE, "pause", pause)
-    with counted():
+    with METER.counted():
         for whole in (f"A {text} Go.", f"A {text[:7_900]}"):
             correct(whole)
-            pause()
+            METER.pause()
 
-    assert 0 < max(longest) <= MOST_LINES
-
-
-def test_a_text_of_many_sentences_pauses_before_and_after_the_model() -> None:
-    pauses: list[str] = []
-    own = TextPipeline.load(pause=lambda: pauses.append("pause"))
-    text = "I goed home. " * 60
-
-    draft = own.prepare_text(text + " " * 3_000 + "I goed home" + " " * 3_000 + "now.")
-    num_before = len(pauses)
-    own.conclude_text(draft, [edits_of(3) for _ in draft.sentences])
-
-    assert num_before >= 1
-    assert len(pauses) - num_before == len(draft.sentences) // pipeline.PAUSE_AFTER
-
-
-def test_the_bounds_of_a_text_are_looked_at_before_its_sentences() -> None:
-    assert list(sentences.find_sentences("!\n" * 20_000)) == [(0, 39_999)]
+    assert 0 < METER.most_lines <= MOST_LINES

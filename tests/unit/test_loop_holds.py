@@ -5,17 +5,12 @@ Counted, not timed: lines of Python that run.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import pytest
 
-from tests.loop_holds import BODY_BYTES, REQUESTS, run, site
+from tests.loop_holds import BODY_BYTES, MOST_LINES, REQUESTS, Work, run, site
 
-MOST_LINES = 40_000  # of Python in a row: some three milliseconds
 LONG = {  # of which a short one would show nothing
     "sentences",
     "sentences, as a stream",
@@ -30,39 +25,9 @@ REFUSED = {
 }  # fmt: skip
 
 
-class Work:
-    """Counts since the last pause, and keeps the most of each."""
-
-    def __init__(self) -> None:
-        self.lines = self.most_lines = self.num_pauses = 0
-
-    def pause(self) -> None:
-        self.most_lines = max(self.most_lines, self.lines)
-        self.lines = 0
-        self.num_pauses += 1
-
-    def trace(self, frame: FrameType, event: str, argument: object) -> Any:
-        if "/api/" not in frame.f_code.co_filename:
-            return None
-        self.lines += event == "line"
-        return self.trace
-
-
-@contextmanager
-def counted(work: Work) -> Iterator[None]:
-    work.__init__()
-    before = sys.gettrace()
-    sys.settrace(work.trace)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
-        work.pause()
-
-
 @pytest.fixture(scope="module")
 def work() -> Work:
-    return Work()
+    return Work("/api/")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +39,7 @@ def app(work: Work) -> Any:
 def test_between_two_pauses_any_request_does_a_bounded_amount_of_work(name: str, app: Any, work: Work) -> None:
     builder = REQUESTS[name](BODY_BYTES if name in LONG else SHORT_BYTES)
 
-    with counted(work):
+    with work.counted():
         status = run(app, builder)
 
     assert status[:3] == REFUSED.get(name, "200")
