@@ -2,39 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
-from unittest.mock import Mock, patch
+from unittest.mock import patch
 
-import numpy as np
 import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
-from scheduler.messages import CorrectionRequest, Delivery, FreeCapacity, Inbox
+from scheduler.messages import CorrectionRequest, FreeCapacity, Inbox
 from scheduler.static import StaticBatching
 from tests.log_lines import capture_logs
 from tests.mailbox_house import SteppedWorkerMailbox, SubmittingMailbox
 from tests.pace import patient
 from tests.running_system import wait_until
-from tests.unit.small_model import CONFIG, random_weights
-from worker.actor import MAX_STALE_HEARTBEATS, RETRY_WAIT_S, Actor
+from tests.unit.small_model import an_engine, request
+from worker.actor import RETRY_WAIT_S, Actor
 from worker.engine import Engine
-from worker.model.forward import MiniGPT
 from worker.queue.connection import Address
 from worker.queue.protocol import MailboxDown, WorkerReport
-
-
-def request(name: str, max_output: int = 8) -> CorrectionRequest:
-    prompt = tuple(np.random.default_rng(len(name)).integers(2, CONFIG.vocab_size, 6).tolist())
-    return CorrectionRequest(name, prompt, (0,) * 6, max_output, "test-tokenizer")
-
-
-def engine() -> Engine:
-    return Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
 
 
 class End(SteppedWorkerMailbox):
@@ -92,7 +80,7 @@ def running(worker: Actor) -> Iterator[None]:
 @pytest.mark.parametrize("grace_s", [600.0, 0.0])
 def test_a_stopped_worker_finishes_what_it_holds_or_hands_it_back(mailbox: Mailbox, grace_s: float):
     tickets = [mailbox.submit(request(f"r{i}", max_output=32)) for i in range(5)]
-    worker = actor(engine(), mailbox, grace_s)
+    worker = actor(an_engine(), mailbox, grace_s)
     worker.open()
     worker.iterate(FreeCapacity(2048))
 
@@ -100,13 +88,13 @@ def test_a_stopped_worker_finishes_what_it_holds_or_hands_it_back(mailbox: Mailb
     worker.run()
 
     assert mailbox.status().reserved_requests == (0 if grace_s else 5)
-    with running(actor(engine(), mailbox, grace_s=1.0)):
+    with running(actor(an_engine(), mailbox, grace_s=1.0)):
         assert [mailbox.wait(ticket).request_id for ticket in tickets] == [f"r{i}" for i in range(5)]
 
 
 def test_a_request_that_cannot_be_computed_fails_and_its_neighbours_are_answered(mailbox: Mailbox):
     """One is refused by the engine, one has three attempts."""
-    subject = engine()
+    subject = an_engine()
     subject.policy.plan = failing_for("poison", subject.policy.plan)
     refused = mailbox.submit(CorrectionRequest("refused", (9999,), (0,), 4, "test-tokenizer"))
     before, poison, behind = [mailbox.submit(request(name)) for name in ("before", "poison", "behind")]
@@ -134,35 +122,10 @@ def failing_for(request_id: str, plan: Callable) -> Callable:
     return plan_or_fail
 
 
-def test_room_that_was_planned_but_never_given_is_not_freed_twice():
-    subject = engine()
-    subject._place = Mock(side_effect=FloatingPointError("made up by a test"))
-    for name in ("a", "b"):
-        subject.accept(Delivery(request(name), 1, 0.0))
-    with pytest.raises(FloatingPointError):
-        subject.step()
-
-    subject.drop_all()
-
-    assert subject.model.arena.num_free == 2048
-    assert len(set(subject.model.arena.allocate(2048).tolist())) == 2048
-
-
-def test_requests_that_come_together_are_all_answered_and_decoded_together(mailbox: Mailbox):
-    subject = engine()
-    tickets = [mailbox.submit(request(f"r{i}")) for i in range(20)]
-
-    with running(actor(subject, mailbox, grace_s=1.0)):
-        answered = [mailbox.wait(ticket).request_id for ticket in tickets]
-
-    assert answered == [f"r{i}" for i in range(20)]
-    assert subject.observations.summary()["mean_decode_batch"] > 1
-
-
 def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud(mailbox: Mailbox):
     end = mailbox.worker_end()
     end.num_failures = 5
-    worker = Actor(engine(), end, grace_s=1.0, idle_wait_s=0.02)
+    worker = Actor(an_engine(), end, grace_s=1.0, idle_wait_s=0.02)
     ticket = mailbox.submit(request("r"))
 
     with capture_logs() as lines, running(worker):
@@ -174,7 +137,7 @@ def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_it
 
 
 def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox):
-    worker = Actor(engine(), mailbox.worker_end(), grace_s=1.0, idle_wait_s=0.02)
+    worker = Actor(an_engine(), mailbox.worker_end(), grace_s=1.0, idle_wait_s=0.02)
     never = patch.object(End, "open", side_effect=MailboxDown("made up by a test"))
 
     with never, capture_logs() as lines, running(worker):
@@ -185,15 +148,7 @@ def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox):
 
 def static_engine(max_batch: int, max_wait_s: float) -> Engine:
     policy = StaticBatching(BatchLimits(2048, 64, 512), max_batch, max_wait_s)
-    return Engine(MiniGPT(random_weights(), 2048), policy, clock=monotonic)
-
-
-def test_a_static_batch_that_does_not_fill_starts_when_its_time_is_over(mailbox: Mailbox) -> None:
-
-    with running(actor(static_engine(max_batch=3, max_wait_s=0.3), mailbox, grace_s=1.0)):
-        completion = mailbox.wait(mailbox.submit(request("alone")))
-
-    assert completion.timings.queue_s >= 0.3
+    return an_engine(policy=policy, clock=monotonic)
 
 
 def test_a_stopped_worker_runs_a_batch_that_is_not_full(mailbox: Mailbox) -> None:
@@ -229,7 +184,7 @@ class StuckBatching(ContinuousBatching):
 
 
 def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once(mailbox: Mailbox) -> None:
-    stuck = Engine(MiniGPT(random_weights(), 2048), StuckBatching(BatchLimits(2048, 64, 512)), clock=lambda: 0.0)
+    stuck = an_engine(policy=StuckBatching(BatchLimits(2048, 64, 512)))
     worker = actor(stuck, mailbox, grace_s=1.0)
     ticket = mailbox.submit(request("r"))
     worker.open()
@@ -241,25 +196,5 @@ def test_a_stopped_worker_that_can_compute_nothing_hands_back_at_once(mailbox: M
         worker.run()
 
     assert turn.call_count == 0
-    with running(actor(engine(), mailbox, grace_s=1.0)):
+    with running(actor(an_engine(), mailbox, grace_s=1.0)):
         assert mailbox.wait(ticket).request_id == "r"
-
-
-def test_a_loop_that_hangs_ends_its_process_but_one_that_goes_on_does_not(
-    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    ends: list[int] = []
-    monkeypatch.setattr("worker.actor.os._exit", ends.append)
-    time_s = 0.0
-    subject = Actor(engine(), mailbox.worker_end(), grace_s=1.0, clock=lambda: time_s)
-
-    time_s = 60.0  # it was stopped, say
-    beats = [subject.is_fresh() for _ in range(MAX_STALE_HEARTBEATS - 1)]
-    subject.iterate(FreeCapacity(0))
-    beats.append(subject.is_fresh())
-    assert (beats, ends) == ([False] * (MAX_STALE_HEARTBEATS - 1) + [True], [])
-
-    time_s = 120.0
-    for _ in range(MAX_STALE_HEARTBEATS):
-        subject.is_fresh()
-    assert ends == [os.EX_SOFTWARE]

@@ -28,19 +28,6 @@ def attended(some: np.ndarray, rows: np.ndarray, lengths: list[int]) -> np.ndarr
     return found
 
 
-def test_a_context_is_attended_to_as_the_formula_says():
-    lengths = [7, 1, 30]
-    some, rows = queries(3), rows_of(lengths)
-
-    found = attended(some, rows, lengths)
-
-    for query, own_rows, length, result in zip(some, rows, lengths, found, strict=True):
-        keys, values = ARENA[own_rows[:length]].reshape(length, 2, *HEADS).transpose(1, 2, 0, 3)  # (H, T, D)
-        weights = np.exp(np.einsum("hd,htd->ht", query, keys))
-        expected = np.einsum("ht,htd->hd", weights / weights.sum(axis=1, keepdims=True), values)
-        assert np.abs(result - expected).max() < 1e-5
-
-
 @pytest.mark.parametrize("length", [1, 5, 8, 13, 40, 128, 131])
 @pytest.mark.parametrize("longest", [1, 16, 29, 100, 160])
 def test_no_bit_depends_on_how_wide_a_neighbour_makes_the_contexts(length: int, longest: int):

@@ -11,11 +11,9 @@ from scheduler.messages import Delivery, FinishReason
 from scheduler.observations import Counters
 from scheduler.settings import Settings
 from scheduler.static import StaticBatching
-from tests.unit.small_model import random_weights
-from tests.unit.test_actor import request
+from tests.unit.small_model import Clock, an_engine, random_weights, request
 from worker import engine
-from worker.engine import Engine, new_engine
-from worker.model.forward import MiniGPT
+from worker.engine import new_engine
 
 LIMITS = BatchLimits(2048, 64, 512)
 STATIC = {"mode": "static", "max_batch": 8, "max_wait_ms": 60_000.0}
@@ -46,20 +44,20 @@ def test_an_engine_warms_up_and_measures_how_many_rows_of_prompts_may_hold_up_ot
     ids=["continuous", "static"],
 )
 def test_no_token_is_spent_on_a_request_past_its_deadline(policy: ContinuousBatching) -> None:
-    time_s = 0.0
-    subject = Engine(MiniGPT(random_weights(), 2048), policy, clock=lambda: time_s)
+    clock = Clock()
+    subject = an_engine(policy=policy, clock=clock)
     subject.accept(Delivery(request("late"), 1, 0.0, left_s=1.0))
     subject.accept(Delivery(request("other"), 1, 0.0, left_s=2.0))
     subject.step()
     spent = subject.observations.generated_tokens
 
-    time_s = 1.0
+    clock.now_s = 1.0
     (ended,) = subject.step()
 
     assert (ended.request_id, ended.finish_reason) == ("late", FinishReason.EXPIRED)
     assert subject.observations.generated_tokens == spent + 1
     assert subject.policy.held_ids() == ["other"]
 
-    time_s = 2.0
+    clock.now_s = 2.0
     assert [completion.finish_reason for completion in subject.step()] == [FinishReason.EXPIRED]
     assert subject.observations.generated_tokens == spent + 1

@@ -12,7 +12,7 @@ from ops.run.faults import FAULTS
 from scheduler.batching import ContinuousBatching
 from scheduler.settings import Settings
 from tests.log_lines import capture_logs
-from tests.unit.test_actor import engine
+from tests.unit.small_model import an_engine
 
 
 @pytest.mark.parametrize("name", ["bypassed-scheduler", "leaked-slot"])
@@ -26,7 +26,7 @@ def test_a_worker_with_the_variable_is_as_broken_as_one_of_up(name: str) -> None
 
 @pytest.mark.parametrize("name", ["head-count", "leaked-slot"])
 def test_a_fault_of_continuous_batching_does_not_call_itself_static(name: str) -> None:
-    fault, subject = FAULTS[name], engine()
+    fault, subject = FAULTS[name], an_engine()
 
     assert fault.settings(Settings(mode="static")).mode == "continuous"
     assert isinstance(fault.engine(subject).policy, ContinuousBatching)

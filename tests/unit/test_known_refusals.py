@@ -7,6 +7,7 @@ from functools import partial
 import pytest
 
 from scheduler.errors import RateLimited
+from tests.unit.small_model import Clock
 from worker.queue.admission import FULL_HOLDS_S, KnownRefusals, fits_nothing, queue_full
 from worker.queue.protocol import MailboxLimits
 
@@ -15,16 +16,9 @@ FULL = partial(queue_full, 10, 500, 100.0, LIMITS)
 BACKLOG_S = 0.32
 
 
-class Clock:
-    now_s = 100.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from unittest.mock import patch
 
 import pytest
 
-from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.capacity.observed import Observed
 from scheduler.errors import (
     Cancelled,
@@ -26,24 +25,18 @@ from scheduler.errors import (
 from scheduler.messages import Completion, CorrectionRequest, Delivery
 from tests.mailbox_house import a_bare_submission, eventually, loop_in_a_thread, waiting
 from tests.pace import patient
-from tests.unit.small_model import random_weights
-from tests.unit.test_actor import request
+from tests.unit.small_model import an_engine, request
 from worker.engine import Engine
 from worker.local import LocalEngines
-from worker.model.forward import MiniGPT
 from worker.queue.protocol import ReplyMode, Submission
 
 LONG_S = patient(60)
 T = TypeVar("T")
 
 
-def an_engine() -> Engine:
-    return Engine(MiniGPT(random_weights(), 160), ContinuousBatching(BatchLimits(160, 1, 160)), clock=lambda: 0.0)
-
-
 @pytest.fixture
 def engine() -> Engine:
-    return an_engine()
+    return an_engine(160, 1)
 
 
 _loops: list[asyncio.AbstractEventLoop] = []
@@ -147,7 +140,7 @@ def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngi
         return [[each and each.request_id for each in states] async for states in local.follow(wanted)]
 
     with held(engine) as may_go_on:
-        wanted = submit(local, request("a"), request("bb"), manner=ReplyMode.FOLLOW)
+        wanted = submit(local, request("a"), request("bb", max_output=32), manner=ReplyMode.FOLLOW)
         following = asyncio.run_coroutine_threadsafe(seen(wanted), local._loop)
         eventually(lambda: wanted.news)
         may_go_on.set()
@@ -284,7 +277,7 @@ def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: Loca
 
 
 def test_several_engines_run_side_by_side_and_are_counted_as_one_system() -> None:
-    engines = [an_engine(), an_engine()]
+    engines = [an_engine(160, 1), an_engine(160, 1)]
     local = begun(LocalEngines(engines, max_waiting=2))
     with ThreadPoolExecutor(2) as pool, held(engines[0]) as first, held(engines[1]) as second:
         threads = [pool.submit(correct, local, name) for name in ("a", "bb")]

@@ -9,11 +9,9 @@ import pytest
 
 from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
-from tests.unit.small_model import CONFIG, random_tensors, random_weights
+from tests.unit.small_model import CONFIG, an_engine, answers, random_tensors, random_weights, request
 from worker.engine import Engine
-from worker.model.forward import MiniGPT, PackedBatch, multiply
-from worker.model.memory import blocks_of
-from worker.model.weights import BlockedMatrix
+from worker.model.forward import MiniGPT, PackedBatch
 
 
 def reference_logits(prompt: list[int], words: list[int], outputs: list[int]) -> np.ndarray:
@@ -56,33 +54,15 @@ class Recorder(MiniGPT):
         return logits
 
 
-def request(name: str, num_prompt: int, max_output: int, seed: int = 1) -> CorrectionRequest:
-    rng = np.random.default_rng([seed, num_prompt])
-    prompt = tuple(rng.integers(2, CONFIG.vocab_size, num_prompt).tolist())
-    words = tuple(rng.integers(0, 65, num_prompt).tolist())
-    return CorrectionRequest(name, prompt, words, max_output, "test-tokenizer")
-
-
-def engine(model: MiniGPT | None = None, max_slots: int = 64, max_iteration_tokens: int = 512) -> Engine:
-    model = model or MiniGPT(random_weights(), 2048)
-    policy = ContinuousBatching(BatchLimits(2048, max_slots, max_iteration_tokens))
-    return Engine(model, policy, clock=lambda: 0.0)
-
-
-def run(subject: Engine, requests: list[CorrectionRequest]) -> dict[str, tuple[int, ...]]:
-    outputs = {}
-    for item in requests:
-        assert subject.accept(Delivery(item, 1, 0.0)) is None
-    while subject.policy.has_work:
-        outputs |= {completion.request_id: completion.output_ids for completion in subject.step()}
-    return outputs
+def outputs_of(engine: Engine, *requests: CorrectionRequest) -> dict[str, tuple[int, ...]]:
+    return {name: completion.output_ids for name, completion in answers(engine, *requests).items()}
 
 
 def test_cached_decode_equals_a_full_recompute_to_1e_5():
     model = Recorder()
     item = request("r", num_prompt=11, max_output=9)
 
-    outputs = run(engine(model), [item])["r"]
+    outputs = outputs_of(an_engine(model=model), item)["r"]
 
     expected = reference_logits(list(item.prompt_ids), list(item.word_numbers), list(outputs[:-1]))
     found = np.concatenate(model.passes)
@@ -92,24 +72,24 @@ def test_cached_decode_equals_a_full_recompute_to_1e_5():
 
 def test_a_batch_whose_members_join_and_leave_equals_its_members_run_alone():
     items = [request(f"r{i}", num_prompt=3 + i, max_output=1 + (5 * i) % 11) for i in range(40)]
-    crowded = engine(max_slots=5, max_iteration_tokens=160)
+    crowded = an_engine(policy=ContinuousBatching(BatchLimits(2048, 5, max_iteration_tokens=160)))
 
-    together = run(crowded, items)
+    together = outputs_of(crowded, *items)
 
-    assert together == {item.request_id: run(engine(), [item])[item.request_id] for item in items}
+    assert together == {name: ids for item in items for name, ids in outputs_of(an_engine(), item).items()}
     assert crowded.model.arena.num_free == 2048
 
 
 def test_a_cancelled_sequence_leaves_its_neighbours_unharmed_and_frees_its_rows():
     items = [request(f"r{i}", 6 + i, 8) for i in range(4)]
-    calm = run(engine(), items)
-    subject = engine()
+    calm = outputs_of(an_engine(), *items)
+    subject = an_engine()
     for item in items:
         subject.accept(Delivery(item, 1, 0.0))
     subject.step()
 
     cancelled = subject.cancel("r1")
-    outputs = run(subject, [])
+    outputs = outputs_of(subject)
 
     assert cancelled.finish_reason is FinishReason.CANCELLED
     assert outputs == {name: ids for name, ids in calm.items() if name != "r1"}
@@ -117,7 +97,7 @@ def test_a_cancelled_sequence_leaves_its_neighbours_unharmed_and_frees_its_rows(
 
 
 def test_a_request_delivered_twice_runs_once():
-    subject = engine()
+    subject = an_engine()
     item = Delivery(request("r", 5, 3), 1, 0.0)
 
     subject.accept(item)
@@ -140,23 +120,10 @@ def test_a_request_delivered_twice_runs_once():
     ],
 )
 def test_a_request_the_model_cannot_run_is_answered_with_an_error_at_once(field: str, value: object, told: str):
-    subject = engine()
+    subject = an_engine()
 
     completion = subject.accept(Delivery(replace(request("r", 5, 3), **{field: value}), 1, 0.0))
 
     assert completion.finish_reason is FinishReason.ERROR
     assert told in completion.error
     assert not subject.policy.has_work
-
-
-@pytest.mark.parametrize("rows", [2, 3, 15, 31, 61, 122, 123, 245])
-@pytest.mark.parametrize("shape", [(128, 384), (512, 128)])
-def test_a_blocked_product_equals_the_plain_one(rows: int, shape: tuple[int, int]):
-    rng = np.random.default_rng(rows)
-    x, matrix = rng.standard_normal((rows, shape[0])), rng.standard_normal(shape)
-
-    product = np.empty((rows, shape[1]), dtype=np.float32)
-
-    multiply(x.astype(np.float32), BlockedMatrix(matrix), blocks_of(product))
-
-    assert np.abs(product - x @ matrix).max() < 1e-4

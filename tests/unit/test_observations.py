@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from bisect import bisect_left
-from dataclasses import replace
 
 import pytest
 
@@ -12,9 +11,7 @@ from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
 from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
 from tests.observed_policy import ObservedPolicy
-from tests.unit.small_model import random_weights
-from worker.engine import Engine
-from worker.model.forward import MiniGPT
+from tests.unit.small_model import an_engine, request
 
 WORD = 7
 
@@ -50,11 +47,9 @@ def test_a_value_on_a_bound_is_counted_in_the_bucket_that_ends_there() -> None:
 
 
 def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token() -> None:
-    limits = BatchLimits(kv_budget_tokens=2048, max_slots=8, max_iteration_tokens=512)
-    engine = Engine(MiniGPT(random_weights(), 2048), ContinuousBatching(limits), clock=lambda: 0.0)
-    fingerprint = engine.model.weights.tokenizer_fingerprint
+    engine = an_engine()
     for name in "abcde":
-        engine.accept(replace(a_delivery(name), request=CorrectionRequest(name, (WORD,), (0,), 1, fingerprint)))
+        engine.accept(Delivery(request(name, max_output=1), 1, 0.0))
 
     ended = engine.step()
 

@@ -9,8 +9,8 @@ import pytest
 
 from scheduler.messages import Delivery
 from scheduler.pools import Handed
-from tests.unit.small_model import random_weights
-from tests.unit.two_engines import decode, handed_over, plain, prefill, read, request, run
+from tests.unit.small_model import answers, random_weights, request
+from tests.unit.two_engines import decode, handed_over, plain, prefill, read
 from worker.pools.handoff import HandoffError, pack, unpack, weights_digest
 
 DIGEST = bytes(range(16))
@@ -18,16 +18,13 @@ REQUESTS = [request(f"r{i}", 3 + 2 * i, 1 + i % 9) for i in range(50)]
 
 
 def test_two_engines_write_what_one_writes() -> None:
-    whole = plain()
-    for one in REQUESTS:
-        whole.accept(Delivery(one, 1, 0.0))
-    expected = {name: one.output_ids for name, one in run(whole).items()}
+    expected = {name: one.output_ids for name, one in answers(plain(), *REQUESTS).items()}
 
     ended, prompts = read(REQUESTS, prefill())
     second = decode()
     for delivery in handed_over(REQUESTS, prompts):
         assert second.accept(delivery) is None
-    found = ended | run(second)
+    found = ended | answers(second)
 
     assert {name: one.output_ids for name, one in found.items()} == expected
     assert len(prompts) > 30 and second.num_read_again == 0
@@ -55,7 +52,7 @@ def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
     second = decode(lambda: 5000.0)
 
     second.accept(Delivery(one, 1, waited_s=6.0, handed=prompt.handoff))
-    timings = run(second)["r"].timings
+    timings = answers(second)["r"].timings
 
     assert timings.queue_s == pytest.approx(2.0)
     assert timings.prefill_s == pytest.approx(0.0, abs=1e-6)
@@ -66,8 +63,7 @@ def test_an_answer_counts_the_time_since_its_acceptance_on_both_sides() -> None:
 def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> None:
     one, seed = request("r", 10, 8), int(lost == "other weights")
     whole, second = plain(seed), decode(seed=seed)
-    whole.accept(Delivery(one, 1, 0.0))
-    expected = run(whole)["r"].output_ids
+    expected = answers(whole, one)["r"].output_ids
     raw = read([one], prefill())[1][0].handoff
     digest, layers = weights_digest(random_weights()), second.model.arena.layers
     whole_one = unpack(raw, digest, (len(layers), 10, layers.shape[2]))
@@ -78,23 +74,13 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str) -> N
 
     second.accept(Delivery(one, 1, 0.0, handed=handoff[lost]))
 
-    assert run(second)["r"].output_ids == expected
+    assert answers(second)["r"].output_ids == expected
     assert second.num_read_again == 1
 
 
 def a_handed(num_tokens: int = 3) -> Handed:
     kv = np.arange(2 * num_tokens * 8, dtype=np.float32).reshape(2, num_tokens, 8)
     return Handed(4097, 0.25, 0.001, kv, (1.5, -0.25, 9))
-
-
-def test_bytes_hold_all_that_was_handed_over() -> None:
-    handed = a_handed()
-
-    found = unpack(pack(handed, DIGEST), DIGEST, (2, 3, 8))
-
-    assert (found.first_id, found.queue_s, found.prefill_s) == (4097, 0.25, 0.001)
-    assert found.decoder == (1.5, -0.25, 9)
-    assert np.array_equal(found.kv, handed.kv)
 
 
 @pytest.mark.parametrize("shape", [(2, 4, 8), (1, 3, 8), (2, 3, 16)])

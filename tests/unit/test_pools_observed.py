@@ -11,8 +11,9 @@ from scheduler.capacity.measure import measure, measure_pools
 from scheduler.capacity.observed import WorkerFacts
 from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
+from tests.unit.small_model import Clock, answers, request
 from tests.unit.test_capacity import observed
-from tests.unit.two_engines import decode, handed_over, prefill, read, request, run
+from tests.unit.two_engines import decode, handed_over, prefill, read
 from worker.live import LiveLog
 from worker.pools.prefill import ReadPrompt
 
@@ -21,29 +22,19 @@ SHAPE = Shape(18, 5, 50, 0.003, 5e-5)
 SETTINGS = Settings()
 
 
-class Clock:
-    """One for both engines; it goes on with each look."""
-
-    now_s, step_s = 100.0, 0.0
-
-    def __call__(self) -> float:
-        self.now_s += self.step_s
-        return self.now_s
-
-
 def prompts_of(requests: list[CorrectionRequest], clock: Clock) -> list[ReadPrompt]:
     return read(requests, prefill(clock))[1]
 
 
 def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_tokens() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     requests = [request("a", 10, 3), request("b", 12, 3)]
     deliveries = handed_over(requests, prompts_of(requests, clock))
     writer = decode(clock)
     for delivery in deliveries:
         clock.now_s += 1000.0  # with nothing to do
         writer.accept(replace(delivery, waited_s=0.25))
-        run(writer)
+        answers(writer)
 
     histograms = writer.observations.histograms
 
@@ -54,7 +45,7 @@ def test_the_way_is_counted_once_for_each_sequence_and_a_rest_is_no_gap_between_
 
 
 def test_a_decode_worker_shows_where_a_request_began_there() -> None:
-    clock = Clock()
+    clock = Clock(100.0)
     requests = [request("a", 10, 4)]
     writer = decode(clock)
     writer.observations.live = LiveLog()

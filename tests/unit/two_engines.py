@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
-from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Completion, CorrectionRequest, Delivery
-from tests.unit.small_model import CONFIG, random_weights
+from tests.unit.small_model import an_engine, random_weights
 from worker.engine import Engine
 from worker.model.forward import MiniGPT
 from worker.pools.decode import DecodeEngine
 from worker.pools.prefill import PrefillEngine, ReadPrompt
 
-LIMITS = BatchLimits(2048, 64, 512)
-
-
-def request(name: str, num_prompt: int, max_output: int) -> CorrectionRequest:
-    rng = np.random.default_rng(num_prompt)
-    prompt = tuple(rng.integers(2, CONFIG.vocab_size, num_prompt).tolist())
-    words = tuple(rng.integers(0, 65, num_prompt).tolist())
-    return CorrectionRequest(name, prompt, words, max_output, "test-tokenizer")
-
 
 def plain(seed: int = 0) -> Engine:
-    return Engine(MiniGPT(random_weights(seed), 2048), ContinuousBatching(LIMITS), clock=lambda: 0.0)
+    return an_engine(model=MiniGPT(random_weights(seed), 2048))
 
 
 def prefill(clock: Callable[[], float] = lambda: 0.0) -> PrefillEngine:
@@ -34,13 +22,6 @@ def prefill(clock: Callable[[], float] = lambda: 0.0) -> PrefillEngine:
 
 def decode(clock: Callable[[], float] = lambda: 0.0, seed: int = 0) -> DecodeEngine:
     return DecodeEngine(plain(seed), clock)
-
-
-def run(engine: Engine) -> dict[str, Completion]:
-    completions = []
-    while engine.policy.has_work:
-        completions += engine.step()
-    return {completion.request_id: completion for completion in completions}
 
 
 def read(requests: list[CorrectionRequest], reader: PrefillEngine) -> tuple[dict[str, Completion], list[ReadPrompt]]:
