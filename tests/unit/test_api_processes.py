@@ -11,41 +11,30 @@ from api.server.application import num_processes
 from scheduler.settings import Settings
 
 
-def processes(monkeypatch: pytest.MonkeyPatch, num_cores: int, **settings: object) -> int:
-    monkeypatch.setattr(application.os, "sched_getaffinity", lambda _: set(range(num_cores)), raising=False)
-    return num_processes(Settings(**settings))
-
-
-@pytest.fixture(autouse=True)
-def cpu_limit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The file in which a container says how much CPU it may use."""
-    path = tmp_path / "cpu.max"
-    monkeypatch.setattr(application, "_CPU_LIMIT", path)
-    return path
-
-
 @pytest.mark.parametrize(
-    ("num_cores", "workers", "expected"), [(1, 1, 1), (2, 1, 1), (4, 1, 2), (4, 2, 2), (4, 8, 1), (8, 2, 4), (64, 8, 4)]
-)
-def test_auto_takes_the_cores_beside_the_workers_at_most_two_a_worker_and_four(
-    monkeypatch: pytest.MonkeyPatch, num_cores: int, workers: int, expected: int
+    ("num_cores", "limit", "settings", "expected"),
+    [
+        # The cores that the workers leave, at most two for each of them and four in all.
+        (1, "", {"workers": 1}, 1), (2, "", {"workers": 1}, 1), (4, "", {"workers": 1}, 2), (4, "", {"workers": 2}, 2),
+        (4, "", {"workers": 8}, 1), (8, "", {"workers": 2}, 4), (64, "", {"workers": 8}, 4),
+        # No more cores than a container may use.
+        (8, "200000 100000", {}, 1), (8, "400000 100000", {}, 2), (8, "max 100000", {}, 2),
+        # A number is taken as it is; a mode with the model in the process has one.
+        (2, "", {"api_processes": "5"}, 5), (8, "", {"mode": "sync", "api_processes": "5"}, 1),
+        (8, "", {"mode": "threaded", "api_processes": "5"}, 1),
+    ],
+)  # fmt: skip
+def test_the_number_of_processes_follows_from_cores_limit_and_settings(
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    num_cores: int,
+    limit: str,
+    settings: dict[str, object],
+    expected: int,
 ) -> None:
-    assert processes(monkeypatch, num_cores, workers=workers) == expected
+    monkeypatch.setattr(application.os, "sched_getaffinity", lambda _: set(range(num_cores)), raising=False)
+    monkeypatch.setattr(application, "_CPU_LIMIT", tmp_path / "cpu.max")  # in which a container says its limit
+    if limit:
+        (tmp_path / "cpu.max").write_text(limit)
 
-
-@pytest.mark.parametrize(("limit", "expected"), [("200000 100000", 1), ("400000 100000", 2), ("max 100000", 2)])
-def test_auto_counts_no_more_cores_than_the_container_may_use(
-    monkeypatch: pytest.MonkeyPatch, cpu_limit: Path, limit: str, expected: int
-) -> None:
-    cpu_limit.write_text(limit)
-
-    assert processes(monkeypatch, 8) == expected
-
-
-def test_a_number_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert processes(monkeypatch, 2, api_processes="5") == 5
-
-
-@pytest.mark.parametrize("mode", ["sync", "threaded"])
-def test_a_mode_with_the_model_in_the_process_has_one(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    assert processes(monkeypatch, 8, mode=mode, api_processes="5") == 1
+    assert num_processes(Settings(**settings)) == expected

@@ -8,7 +8,6 @@ import pytest
 from werkzeug.test import TestResponse
 
 from api.access.keys import new_key
-from scheduler.errors import SettingsError
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, client_of
 
@@ -78,19 +77,3 @@ def test_a_preflight_needs_no_key_and_the_request_does(mailbox: FakeMailbox, tmp
 
     assert [one.status_code for one in (preflight, without, with_key)] == [204, 401, 200]
     assert without.headers["Access-Control-Allow-Origin"] == EDITOR
-
-
-@pytest.mark.parametrize(
-    ("origin", "is_taken"),
-    [
-        ("http://[::1]:8000", True), ("http://127.0.0.1", True), ("chrome-extension://abcdefgh", True), ("*", True),
-        ("", True), ("editor.example", False), ("https://editor.example/", False), ("HTTPS://Editor.example", False),
-        ("null", False), ("http://", False),
-    ],
-)  # fmt: skip
-def test_what_no_browser_sends_is_refused_at_start(origin: str, is_taken: bool) -> None:
-    if is_taken:
-        assert Settings(cors_origins=origin).cors_origins == origin
-        return
-    with pytest.raises(SettingsError, match="MINISERVE_CORS_ORIGINS"):
-        Settings(cors_origins=f"{EDITOR},{origin}")

@@ -11,9 +11,7 @@ from flask.testing import FlaskClient
 from api.tracing.waterfall import Waterfall
 from ops.cli import main
 from ops.run.trace_picture import trace_picture
-from scheduler.errors import SettingsError
 from scheduler.messages import Completion, FinishReason, Timings
-from scheduler.settings import Settings
 
 TIMES = Timings(queue_s=0.010, prefill_s=0.005, decode_s=0.020)
 
@@ -128,8 +126,3 @@ def test_without_the_packages_it_is_said_which_to_install(command: list[str]) ->
 
     assert done.exit_code == 2
     assert "MINISERVE_OTEL_ENDPOINT" in done.output and "pip install '.[otel]'" in done.output
-
-
-def test_an_endpoint_that_is_no_url_is_refused() -> None:
-    with pytest.raises(SettingsError, match="MINISERVE_OTEL_ENDPOINT is 'localhost:4318'; it must begin with http"):
-        Settings(otel_endpoint="localhost:4318")
