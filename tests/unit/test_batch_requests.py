@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, PAUSE_AFTER
+from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.service.body import BatchBody
 from api.service.exchange import Exchange
 from scheduler.errors import (
@@ -80,16 +80,6 @@ def test_all_of_a_batch_is_submitted_at_once_and_shares_one_deadline(mailbox: Fa
     assert [type(outcome) for outcome in outcomes] == [Correction, InvalidRequest, Correction, SentenceTooLong]
     assert exchange.within_s == pytest.approx(300, abs=100)
     assert exchange.timings == pytest.approx(Timings(0.0013, 0.0034, 0.0057))
-
-
-def test_a_long_batch_lets_others_go_first_before_it_is_submitted_and_after_its_answers(mailbox: FakeMailbox) -> None:
-    corrector, pauses = corrector_of(mailbox), []
-    corrector.pipeline.pause = lambda: pauses.append(len(mailbox.exchanges))
-    body = BatchBody(sentences=["He came."] * 60 + ["word " * 65] * 4)
-
-    asyncio.run(corrector.correct(Exchange("id"), body))
-
-    assert [pauses.count(0), pauses.count(1)] == [64 // PAUSE_AFTER] * 2
 
 
 @pytest.mark.parametrize("error", [RequestFailed("gave up"), DeadlineExceeded("late"), Cancelled("by hand")])

@@ -17,7 +17,6 @@ from api.grammar.edit_script import (
     ScriptEdit,
     ScriptOutcome,
     parse_script,
-    special_tokens,
 )
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
@@ -109,15 +108,6 @@ def test_no_sequence_of_tokens_makes_the_parser_raise(tokenizer, seed):
     ends = [0] + [edit.word + edit.num_words for edit in outcome.edits]
     assert all(edit.word >= end for edit, end in zip(outcome.edits, ends, strict=False))
     assert ends[-1] <= 64
-
-
-def test_special_tokens_stand_in_the_order_of_their_ids():
-    tokens = special_tokens()
-
-    assert tokens[:5] == ["<pad>", "<eos>", "<sep>", "<x2>", "<p0>"]
-    assert tokens[position(63)] == "<p63>"
-    assert [tokens[TAG_IDS[reason]] for reason in Reason] == [reason.token for reason in Reason]
-    assert len(tokens) == NUM_SPECIAL_TOKENS
 
 
 def test_the_parser_reads_a_confidence_between_one_half_and_one(tokenizer):

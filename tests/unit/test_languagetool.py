@@ -57,17 +57,6 @@ def test_nothing_is_found_in_nothing(client: FlaskClient, mailbox: FakeMailbox, 
     assert check(client, text).get_json()["matches"] == [] and mailbox.exchanges == []
 
 
-def test_offsets_count_utf_16_code_units(client: FlaskClient) -> None:
-    text = "\U0001f600 He goed \u201chome\u201d. She goed \U0001f469\u200d\U0001f3eb late.\nWe\u2019ve goed \U0001f680."
-
-    matches = check(client, text).get_json()["matches"]
-
-    cut = [utf16(text, match["offset"], match["length"]) for match in matches]
-    shown = [utf16(*(match["context"][name] for name in ("text", "offset", "length"))) for match in matches]
-    assert cut == shown == ["goed", "goed", "goed"]
-    assert [match["offset"] for match in matches] == [6, 23, 46]
-
-
 def test_the_context_is_one_line_around_the_match(client: FlaskClient) -> None:
     text = (
         "He goed to the big market in the middle of the old town.\nThey goed there, too, and stayed for all of the day."

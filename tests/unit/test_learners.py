@@ -62,31 +62,6 @@ def correct(
     return client.post("/correct", json={"sentence": sentence, "learner_id": learner_id}, headers=headers)
 
 
-def test_reasons_and_verbs_of_each_answer_are_counted_of_a_batch_too_and_none_of_a_refusal(client: FlaskClient) -> None:
-    correct(client)
-    correct(client)
-    correct(client, sentence="")
-    correct(client, None)
-    client.post("/correct/batch", json={"sentences": ["He goed", "", "She goed"], "learner_id": "anna"})
-
-    document = client.get("/learners/anna").json
-    (reason,) = document.pop("reasons")
-    assert document.pop("since").endswith("Z") and reason.pop("last_seen").endswith("Z")
-    assert document == {"learner_id": "anna", "corrections": 4}
-    assert reason == {"reason": "irregular_past", "count": 4, "verbs": ["go"]}
-
-
-def test_a_learner_is_forgotten_on_demand(client: FlaskClient) -> None:
-    correct(client)
-    correct(client, "bea")
-
-    for _ in range(2):
-        assert client.delete("/learners/anna").json == {"learner_id": "anna", "status": "forgotten"}
-
-    assert_problem(client.get("/learners/anna"), 404, "not-found")
-    assert client.get("/learners/bea").status_code == 200
-
-
 @pytest.mark.parametrize("learner_id", ["a/b", "caf\u00e9 \U0001f600", "x" * 64, "%", "..", "?a=b#c"])
 def test_an_id_may_be_any_text(client: FlaskClient, learner_id: str) -> None:
     correct(client, learner_id)

@@ -120,22 +120,6 @@ def test_a_child_process_writes_its_own_lines_and_not_its_parents(pipe: Pipe) ->
     assert sorted(out.splitlines()) == ["of both once", "of the child", "of the parent"]
 
 
-def test_a_process_whose_reader_stalls_ends_all_the_same() -> None:
-    script = (
-        "import sys\n"
-        "from ops.run import logs\n"
-        "logs.never_wait_for_readers()\n"
-        "for _ in range(5000): print('x' * 99); print('y' * 99, file=sys.stderr)\n"
-        "raise ValueError('the end')\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    try:
-        assert process.wait() == 1
-    finally:
-        process.kill()
-        process.communicate()
-
-
 def test_a_line_that_cannot_be_made_ends_nothing(pipe: Pipe) -> None:
     writer = pipe.writer()
 

@@ -77,23 +77,18 @@ def test_all_viewers_share_the_figures_of_a_second(mailbox: FakeMailbox, monkeyp
 
 
 def test_a_redis_that_does_not_answer_is_a_problem_and_no_end(mailbox: FakeMailbox) -> None:
-    mailbox.error = NotReady("Redis does not answer.", 1.0)
-    stream = Hub(services_of(corrector_of(mailbox), SETTINGS)).watch(lambda: False)
-
+    now_s = 1.0
+    services = replace(services_of(corrector_of(mailbox), SETTINGS), clock=lambda: now_s)
+    stream = Hub(services).watch(lambda: False)
     next_of(stream)
-    assert next_of(stream) == b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'
+    figures = next_of(stream)
+
+    mailbox.error, now_s = NotReady("Redis does not answer.", 1.0), 3.0
+    problems = [next_of(stream) for _ in range(2)]
     mailbox.error = None
-    assert b"event: figures" in next_of(stream)
 
-
-def test_a_viewer_gets_figures_and_an_end() -> None:
-    hub, is_over = Hub(services_of(corrector_of(FakeMailbox()), SETTINGS)), []
-    stream = hub.watch(lambda: bool(is_over))
-
-    assert next_of(stream) == b"retry: 1000\n\n"
-    assert next_of(stream).startswith(b"event: figures\ndata: {")
-    is_over.append(True)
-    assert next_of(stream) == b""
+    assert problems == [b'event: problem\ndata: {"detail": "Redis does not answer."}\n\n'] * 2, "and no older figures"
+    assert all(b"event: figures" in each for each in (figures, next_of(stream)))
 
 
 def test_who_asks_for_the_head_of_the_events_gets_no_stream() -> None:

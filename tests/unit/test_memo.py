@@ -5,22 +5,6 @@ from __future__ import annotations
 from api.grammar.memo import memo
 
 
-def test_a_result_is_computed_once_for_a_key() -> None:
-    computed = []
-    length = memo(lambda word: computed.append(word) or len(word))
-
-    assert [length("goed"), length("goed"), length("went")] == [4, 4, 4]
-    assert computed == ["goed", "went"]
-
-
-def test_a_false_result_is_remembered_too() -> None:
-    computed = []
-    is_long = memo(lambda words: computed.append(words) or len(words) > 2)
-
-    assert [is_long(("are", "singing")), is_long(("are", "singing"))] == [False, False]
-    assert len(computed) == 1
-
-
 def test_long_keys_are_never_kept() -> None:
     computed = []
     length = memo(lambda key: computed.append(key) or len(key))

@@ -40,16 +40,6 @@ def test_whoever_gives_places_back_may_come_again() -> None:
     assert taken(places, RUDE, 1) == 1
 
 
-def test_a_full_replica_refuses_whoever_comes() -> None:
-    places = Places(2, "")
-    places.take(RUDE)
-    places.take(GOOD)
-
-    with pytest.raises(QueueFull):
-        places.take("192.0.2.3")
-    assert places.is_full
-
-
 def test_a_few_more_are_accepted_where_all_places_are_taken_and_their_requests_are_refused() -> None:
     places = Places(30, "")
     spare = [places.take(f"192.0.2.{number}") for number in range(31)]

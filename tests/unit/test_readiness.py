@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from flask.testing import FlaskClient
 
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
 from scheduler.errors import NotReady, ShuttingDown
-from tests.fake_mailbox import assert_problem
 from worker.queue.protocol import MailboxStatus
 
 READY = MailboxStatus(redis_ok=True, live_workers=2, queue_depth=3)
@@ -117,36 +114,6 @@ def test_answers_that_fail_degrade_the_document_and_leave_the_balancer_full() ->
     document = readiness(READY, replace(READY, num_done=10, num_failed=90)).document()
 
     assert (document["status"], document["detail"]) == ("degraded", "90% of the answers fail: see answers-failing.")
-
-
-def test_a_hung_redis_delays_no_answer_and_is_asked_once() -> None:
-    released = threading.Event()
-    num_asked: list[int] = []
-
-    def hang() -> MailboxStatus:
-        num_asked.append(1)
-        released.wait()  # whoever waited for it would wait for ever
-        raise Over
-
-    subject = Readiness()
-    watch = threading.Thread(target=lambda: pytest.raises(Over, subject.watch, hang))
-    watch.start()
-    for _ in range(3):
-        with pytest.raises(NotReady):
-            subject.check()
-    released.set()
-    watch.join()
-
-    assert num_asked == [1]
-
-
-def test_a_probe_is_answered_with_what_is_known_and_a_process_that_stops_is_alive(client: FlaskClient) -> None:
-    client.application.readiness = known = readiness(READY)
-
-    assert client.get("/readyz").get_json() == {"status": "ready", "live_workers": 2, "queue_depth": 3}
-    known.is_stopping = True
-    assert_problem(client.get("/readyz"), 503, "shutting-down")
-    assert client.get("/healthz").get_json() == {"status": "ok"}
 
 
 def test_what_was_counted_is_reported_with_a_question_that_redis_answered() -> None:

@@ -30,42 +30,10 @@ class Sums:
             self.totals.update(differences)
 
 
-@pytest.mark.parametrize("is_api", [False, True])
-def test_a_report_holds_what_changed_since_the_one_before(is_api: bool) -> None:
-    reporter, totals = Reporter(is_api), {"a": 5, "b": 0, "c": 1.5}
-    reports = [words_of(reporter.command(totals))]
-    for changes in ({"a": 7, "d": 1}, {}):
-        totals |= changes  # of the caller's own: what was reported does not change with them
-        reporter.note_reply(0)
-        reports.append(words_of(reporter.command(totals)))
-
-    mark = "1" if is_api else ""
-    assert [report[1:] for report in reports] == [
-        (1, mark, {"a": 5, "c": 1.5}), (2, mark, {"a": 2, "d": 1}), (3, mark, {}),
-    ]  # fmt: skip
-    assert len({report[0] for report in reports}) == 1
-
-
-def test_a_report_without_reply_is_sent_again_as_it_was() -> None:
-    reporter = Reporter()
-    lost = reporter.command({"a": 5})
-
-    assert reporter.command({"a": 9, "b": 1}) == lost
-
-    reporter.note_reply(0)
-    assert words_of(reporter.command({"a": 9, "b": 1}))[1:] == (2, "", {"a": 4, "b": 1})
-
-
 def test_whole_numbers_stay_whole_and_others_keep_every_digit() -> None:
     command = Reporter().command({"whole": 12, "part": 0.1 + 0.2, "tiny": 1e-7, "even": 2.0})
 
     assert command[6:] == ("whole", "12", "part", "0.30000000000000004", "tiny", "1e-07", "even", "2.0")
-
-
-def test_no_two_processes_have_the_same_name() -> None:
-    names = {words_of(Reporter().command({}))[0] for _ in range(50)}
-
-    assert len(names) == 50
 
 
 @pytest.mark.parametrize("seed", range(20))
