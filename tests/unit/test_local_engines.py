@@ -221,8 +221,7 @@ def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines
 
 
 def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(local: LocalEngines, engine: Engine) -> None:
-    wanted, step, told = submit(local, request("a", max_output=32)), engine.step, []
-    wanted.when_left = told.append
+    step, told = engine.step, []
 
     def leave_and_step() -> list[Completion]:
         local._loop.call_soon_threadsafe(eventually(lambda: told)[-1])
@@ -230,6 +229,7 @@ def test_a_client_that_leaves_while_its_sentence_runs_frees_the_engine(local: Lo
         return step()
 
     with patch.object(engine, "step", leave_and_step), pytest.raises(Cancelled):
+        wanted = submit(local, request("a", max_output=32), when_left=told.append)
         wait(local, wanted)
 
     assert eventually(lambda: not engine.policy.has_work) and engine.model.arena.num_free == 160
