@@ -5,7 +5,7 @@ A plug-in is a package with one `add(app, services)`. Nobody else imports it, an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from api.access import cross_origin
 from api.access.keys import admit_of
@@ -22,10 +22,7 @@ from api.streams import routes as streams
 from api.telemetry.recorder import RequestRecorder
 from api.tracing import plugin as tracing
 from scheduler.settings import Settings
-from worker.queue.api_mailbox import ApiMailbox
-
-if TYPE_CHECKING:
-    from worker.queue.redis_observer import RedisObserver
+from worker.queue.redis_observer import RedisObserver
 
 # In this order each looks at a request, and offers its way to answer one.
 PLUGINS = (
@@ -45,14 +42,6 @@ def create_site(corrector: Corrector, settings: Settings) -> Api:
 def services_of(corrector: Corrector, settings: Settings) -> Services:
     """Of one process. Raises KeyFileFault."""
     queue, recorder = corrector.mailbox, RequestRecorder(settings)
-    observer, admit = _observer_of(queue, settings), admit_of(settings.api_keys_file)
-    return Services(settings, corrector, queue, observer, recorder, admit)
-
-
-def _observer_of(queue: ApiMailbox, settings: Settings) -> RedisObserver:
-    """In the modes without a queue the engines that take its place are observed."""
-    if not settings.uses_queue:
-        return cast("RedisObserver", queue)
-    from worker.queue.redis_observer import RedisObserver  # those modes load no redis
-
-    return RedisObserver(queue.ask)
+    # In the modes without a queue the engines that take its place are observed.
+    observer = RedisObserver(queue.ask) if settings.uses_queue else cast(RedisObserver, queue)
+    return Services(settings, corrector, queue, observer, recorder, admit_of(settings.api_keys_file))
