@@ -35,20 +35,26 @@ class ScriptedQueue:
         self.is_full = False  # a Redis without memory
         self.limits = MailboxLimits()
         self.tickets: dict[str, bytes] = {}  # of what was delivered
-        sources = script_sources()
-        self._by_digest = {script(name)[1]: _on_our_clock(source) for name, source in sources.items()}
+        with client.pipeline(transaction=False) as pipeline:
+            for source in script_sources().values():
+                pipeline.script_load(_on_our_clock(source))
+            digests = pipeline.execute()
+        self._digests = {script(name)[1]: each for name, each in zip(script_sources(), digests, strict=True)}
 
     def run(self, command: Command) -> Any:
         _, digest, _, *arguments = command
         micros = round((START_S + self.now_s) * 1_000_000)
-        self.client.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
-        if self.is_full:
-            self.client.config_set("maxmemory", 1)
-        try:
-            return self.client.eval(self._by_digest[digest], 0, *arguments)
-        finally:
+        with self.client.pipeline(transaction=False) as pipeline:
+            pipeline.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
             if self.is_full:
-                self.client.config_set("maxmemory", 0)
+                pipeline.config_set("maxmemory", 1)
+            pipeline.evalsha(self._digests[digest], 0, *arguments)
+            if self.is_full:
+                pipeline.config_set("maxmemory", 0)
+            reply = pipeline.execute(raise_on_error=False)[2 if self.is_full else 1]
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
     def send(self, wanted: Sequence[Submission], channel: str = "api") -> Any:
         packed = [formats.encode_submission(one, self.limits) for one in wanted]
@@ -147,10 +153,8 @@ class ScriptedQueue:
     def num_ids_read(self, worker: str, room: FreeCapacity) -> int:
         """Of the queues, by one DRAIN."""
         _, digest, *_ = script("drain")
-        source = self._by_digest[digest]
-        self._by_digest[digest] = _COUNTS_READS + source
+        self._digests[digest] = self.client.script_load(_COUNTS_READS + _on_our_clock(script_sources()["drain"]))
         self.drain(worker, room)
-        self._by_digest[digest] = source
         return int(self.client.getdel("test:ids") or 0)
 
 

@@ -7,6 +7,7 @@ end each client that waited has heard exactly one end of each of its jobs.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from math import inf
 
@@ -41,7 +42,7 @@ class QueueMachine(OperatorsOfQueue):
         when=lambda self: self.model.open(),
         worker=st.sampled_from([*ROLES, "one", "two"]),
         tokens=st.integers(1, 400),
-        most=st.integers(1, 6),
+        most=st.integers(1, 8),
         service_s=st.sampled_from([0.0, 2.0, 40.0]),
         more_async=st.integers(0, 2),
     )
@@ -66,6 +67,7 @@ class QueueMachine(OperatorsOfQueue):
             assert left_us / 1e6 == pytest.approx(left_s, abs=1e-3)
             job.tickets[worker] = ticket
         self.finish(worker, [job for job in taken if job.num_deaths >= MAX_ATTEMPTS], FinishReason.ERROR)
+        assert {job.name for job in held if job.called_off} <= set(dropped)
         self.drop(worker, [self.model.jobs[name] for name in dropped])
 
     def drop(self, worker: str, jobs: list[Job]) -> None:
@@ -150,7 +152,7 @@ class QueueMachine(OperatorsOfQueue):
             job.place, job.worker = "read", ""
         self.model.read += jobs
 
-    @step(1, worker=WORKERS, rate=st.sampled_from([5.0, 50.0]))
+    @step(2, worker=WORKERS, rate=st.sampled_from([5.0, 50.0]))
     def register(self, worker: str, rate: float) -> None:
         self.queue.beat(worker, len(self.model.held_by(worker)), f"{rate}{ROLES[worker]}")
         if worker in self.model.leased - self.model.stalled:  # else it may be Redis that stood still
@@ -163,7 +165,7 @@ class QueueMachine(OperatorsOfQueue):
         3,
         when=lambda self: self.model.leased & ROLES.keys(),
         data=st.data(),
-        how=st.sampled_from(["die", "die", "stall", "leave", "fail", "resync", "come late"]),
+        how=st.sampled_from(["die", "die", "stall", "stall", "leave", "fail", "resync", "resync", "come late"]),
     )
     def lose_worker(self, data: st.DataObject, how: str) -> None:
         self.queue.now_s += 0.001
@@ -175,6 +177,8 @@ class QueueMachine(OperatorsOfQueue):
         elif how == "stall" and worker in self.model.leased:
             self.queue.client.zadd("miniserve:leases", {worker: 1})
             self.model.stalled.add(worker)
+            for job in data.draw(st.lists(st.sampled_from(held), unique=True, max_size=1)) if held else []:
+                self.take_leave(job, "")  # which has no live worker to wait for
         elif how == "leave":
             self.queue.run(script("leave", worker))
             self.model.lose(worker, has_died=False)
@@ -182,7 +186,8 @@ class QueueMachine(OperatorsOfQueue):
             self.queue.run(script("leave", worker, "1"))
             self.model.come_back([*held, *claimed], has_died=True)
         elif how == "resync":  # it lost the replies of its last DRAINs, or its lease
-            kept, lost = self.some_of(data, held), self.some_of(data, self.model.held_by("one"))
+            kept = self.some_of(data, held[data.draw(st.integers(0, 1)) :])
+            lost = self.some_of(data, self.model.held_by("one"))
             disowned = self.queue.resync(worker, *{job.name for job in kept + lost})
             assert disowned == {job.name for job in lost if job.worker != worker}
             self.model.order[:0] = self.model.claims.pop(worker, [])
@@ -221,6 +226,19 @@ class QueueMachine(OperatorsOfQueue):
             self.finish("last", self.model.held_by("last"), FinishReason.STOP)
         self.each_job_is_where_the_model_says()
         self.check_the_end()
+
+    def check_the_end(self) -> None:
+        """When all that was accepted has ended."""
+        seen = self.queue.observe()
+        assert (seen.num_waiting, seen.num_running, seen.reserved_tokens) == (0, 0, 0)
+        if not seen.counts.get("removed"):  # when those were accepted is gone with them
+            within_s = 1e-5 * (seen.counts.get("accepted", 0) + 1)
+            assert seen.now.area_s == pytest.approx(seen.now.stay_s, abs=within_s)  # Little's law
+        for name, record in self.model.records.items():
+            lives_s = self.queue.client.ttl(f"miniserve:request:{name}")
+            assert record.lost_one or lives_s == pytest.approx(record.ttl_s, abs=60), name
+        heard = Counter(self.published.lines())
+        assert not self.model.owed - heard and not (heard - self.model.owed).keys() - self.model.unwanted
 
 
 def run(client: Redis, num_examples: int, **about: bool) -> None:
