@@ -6,35 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from redis import Redis, ResponseError
-
-from worker.queue.connection import Command, checked, script, script_sources
+from worker.queue.connection import Address, Command, RedisConnection, checked
 from worker.queue.learners import Answered, Learners
-from worker.queue.redis_py import in_our_words
 
 MEMORY = 2**31
-
-
-class ScriptClient:
-    """Runs our scripts by a client of redis-py, fakeredis' too."""
-
-    def __init__(self, client: Redis) -> None:
-        self._client, self.close = client, client.close
-        self._sources = {script(name)[1]: source for name, source in script_sources().items()}
-
-    def ask(self, command: Command) -> list[Any]:
-        _, digest, _, *arguments = command
-        try:
-            return [self._client.eval(self._sources[digest], 0, *arguments)]
-        except ResponseError as error:
-            return [in_our_words(error)]
 
 
 class Replica:
     """Counts, and reports when it is told to."""
 
-    def __init__(self, client: Redis, max_memory_bytes: int = MEMORY) -> None:
-        self.connection = ScriptClient(client)
+    def __init__(self, redis_url: str, max_memory_bytes: int = MEMORY) -> None:
+        self.connection = RedisConnection(Address(redis_url))
         self.learners = Learners(self._ask, max_memory_bytes)
 
     async def _ask(self, command: Command) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import fakeredis
 import pytest
 from redis import Redis
 
@@ -15,19 +14,17 @@ Start = Callable[..., Replica]
 LEARNER_BYTES = 65536
 
 
-@pytest.fixture(params=["fakeredis", "redis"])
-def client(request: pytest.FixtureRequest) -> Redis:
-    if request.param == "fakeredis":
-        return fakeredis.FakeRedis(protocol=2)
-    return Redis.from_url(request.getfixturevalue("redis_url"), protocol=2)
+@pytest.fixture
+def client(redis_url: str) -> Redis:
+    return Redis.from_url(redis_url)
 
 
 @pytest.fixture
-def start(client: Redis) -> Iterator[Start]:
+def start(redis_url: str) -> Iterator[Start]:
     replicas: list[Replica] = []
 
     def start(most_learners: int = MEMORY // LEARNER_BYTES) -> Replica:
-        replicas.append(Replica(client, max_memory_bytes=most_learners * LEARNER_BYTES))
+        replicas.append(Replica(redis_url, max_memory_bytes=most_learners * LEARNER_BYTES))
         return replicas[-1]
 
     yield start
@@ -82,15 +79,6 @@ def test_a_report_whose_reply_was_lost_is_sent_again_and_counts_once(replica: Re
 
     assert replica.corrections("a") == 2
     assert replica.learners.command() is None
-
-
-def test_a_learner_is_read_over_the_newer_protocol_of_redis_too(redis_url: str) -> None:
-    replica = Replica(Redis.from_url(redis_url, protocol=3))
-    replica.note("a", "r1", ("habit", "go"))
-    replica.report()
-
-    assert replica.find("a")["v:habit:go"] == "1"
-    replica.connection.close()
 
 
 @pytest.mark.parametrize("is_kept", [True, False])
@@ -198,9 +186,7 @@ def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, 
     assert counted(client) == {}
 
 
-def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
-    client = Redis.from_url(redis_url, protocol=2)  # fakeredis does not give a script its errors
-    replica = Replica(client)
+def test_no_hostile_value_stops_a_report(client: Redis, replica: Replica) -> None:
     client.set("miniserve:request:r1", "not a hash")
     client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y", "holder": ":z"})
     client.set("miniserve:learner:c", "not a hash")
@@ -212,14 +198,14 @@ def test_no_hostile_value_stops_a_report(redis_url: str) -> None:
     replica.report()
 
     assert [replica.corrections(learner) for learner in "acde"] == [1, 1, 1, 0]
-    replica.connection.close()
 
 
 @pytest.mark.parametrize("key", ["learners", "learners:1", "learners:2", "learner:a"])
 @pytest.mark.parametrize("kind", ["string", "junk"])
-def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(redis_url: str, key: str, kind: str) -> None:
-    client = Redis.from_url(redis_url, protocol=2)
-    replica = Replica(client, max_memory_bytes=4 * LEARNER_BYTES)
+def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(
+    client: Redis, start: Start, key: str, kind: str
+) -> None:
+    replica = start(most_learners=4)
     for number in range(2):
         replica.note(f"before-{number}", f"b{number}", client="2")
     replica.report()
@@ -237,14 +223,11 @@ def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(redis_url: st
         replica.forget(learner)
 
     assert replica.corrections("f") == 0 and client.zcard("miniserve:learners") <= 4
-    replica.connection.close()
 
 
 def test_what_redis_refuses_is_said_once_and_sent_again(
-    private_redis: object, caplog: pytest.LogCaptureFixture
+    client: Redis, replica: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = Redis.from_url(private_redis.url, protocol=2)
-    replica = Replica(client)
     replica.note("a", "r1", ("habit", "go"))
 
     client.config_set("maxmemory", "1")
@@ -257,4 +240,3 @@ def test_what_redis_refuses_is_said_once_and_sent_again(
     assert replica.corrections("a") == 1
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert "learners" in caplog.text and "habit" not in caplog.text
-    replica.connection.close()
