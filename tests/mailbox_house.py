@@ -87,8 +87,6 @@ class SubmittingMailbox:
     So each call waits until they are accepted. Looks at all of Redis, too.
     """
 
-    sends_plain = False  # ids that come for the first time: new ones, as most requests have, with a deadline
-
     def __init__(self, address: Address, limits: MailboxLimits | None = None) -> None:
         self.loop = loop_in_a_thread()
         self.own = RedisApiMailbox(address, limits)
@@ -118,8 +116,6 @@ class SubmittingMailbox:
 
     def submit_all(self, requests: Sequence[CorrectionRequest], within_s: float | None = None) -> Submission:
         wanted = a_bare_submission(requests, within_s)
-        if self.sends_plain and not any(self.ask(script("check", one.request_id))[0][0] != b"gone" for one in requests):
-            wanted.may_be_known, wanted.within_s = False, 3600.0 if within_s is None else within_s
         self.enqueue(wanted)
         self._wait_until_accepted(wanted)
         return wanted
@@ -250,7 +246,6 @@ class RedisHouse:
     def __init__(self, url: str, kind: type[WorkerMailbox] = SteppedWorkerMailbox) -> None:
         self.address = Address(url)
         self._kind = kind
-        self.sends_plain = False
         self.mailboxes: list[SubmittingMailbox | WorkerMailbox] = []
 
     def connect(self) -> Redis:
@@ -258,7 +253,6 @@ class RedisHouse:
 
     def api(self, limits: MailboxLimits | None = None) -> SubmittingMailbox:
         self.mailboxes.append(mailbox := SubmittingMailbox(self.address, limits))
-        mailbox.sends_plain = self.sends_plain
         return mailbox
 
     def worker(

@@ -1,4 +1,4 @@
-"""The suite over the server that `up` starts, by the scripts' way for plain requests and by that for all others."""
+"""Mailboxes over the server that `up` starts."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import pytest
 from tests.mailbox_house import RedisHouse
 
 
-@pytest.fixture(params=["any", "plain"])
-def house(redis_url: str, request: pytest.FixtureRequest) -> Iterator[RedisHouse]:
+@pytest.fixture
+def house(redis_url: str) -> Iterator[RedisHouse]:
     house = RedisHouse(redis_url)
-    house.sends_plain = request.param == "plain"
     yield house
     house.close()

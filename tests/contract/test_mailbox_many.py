@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, QueueFull, RequestFailed, ServingError
+from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
 from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, unblocked
 from worker.queue.protocol import MailboxLimits
@@ -51,19 +51,6 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHou
     assert reserved(api) == (0, 0, 0)
 
 
-def test_those_refused_are_not_attached_to_what_runs_already(house: RedisHouse) -> None:
-    limits = MailboxLimits(max_requests=3)
-    one, other = house.api(limits), house.api(limits)
-    wanted = one.submit_all(some("a", "b", "c"))
-
-    with pytest.raises(QueueFull):
-        other.submit_all(some("a", "new"))
-    with pytest.raises(DeadlineExceeded):
-        one.wait_all(wanted, 0)
-
-    eventually(lambda: reserved(one) == (0, 0, 0))
-
-
 @pytest.mark.parametrize(
     ("how", "error", "told"),
     [
@@ -99,16 +86,3 @@ def dropped(worker: WorkerMailbox, *names: str) -> None:
     told: set[str] = set()
     eventually(lambda: told.update(worker.exchange((), NO_CAPACITY).cancelled_ids) or told == set(names))
     worker.exchange((), NO_CAPACITY)
-
-
-def test_what_another_waits_for_is_not_cancelled_with_the_others(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    both, shared = api.submit_all(some("a", "b")), api.submit(a_request("b"))
-
-    with pytest.raises(DeadlineExceeded):
-        api.wait_all(both, 0)
-
-    eventually(lambda: reserved(api) == (1, 42, 1))
-    assert take(worker) == ["b"]
-    answer(worker, "b")
-    assert api.wait(shared) == an_answer("b")

@@ -11,11 +11,10 @@ from rq.job import Job
 from rq.serializers import JSONSerializer
 
 from scheduler.errors import DeadlineExceeded
-from scheduler.messages import Completion, FinishReason, FreeCapacity
+from scheduler.messages import FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, answer, eventually, ids_of, take
 from tests.recorded_requests import a_record
-from worker.queue.protocol import CancelResult, WorkerReport
-from worker.queue.redis_observer import Phase
+from worker.queue.protocol import WorkerReport
 from worker.queue.worker_end import WorkerMailbox
 
 
@@ -91,37 +90,6 @@ def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(ho
         worker.close()
 
     assert [delivery.request.request_id for delivery in found] == ["a"]
-
-
-def test_what_is_cancelled_leaves_the_second_queue_and_is_taken_by_nobody(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    submit_async(api, "a", "b")
-
-    api.cancel("a")
-
-    assert api.status().queue_depth == 1
-    assert take(worker) == ["b"]
-
-
-def test_what_is_cancelled_while_its_worker_stands_still_is_cancelled_once_the_lease_is_over(
-    house: RedisHouse, redis_url: str
-) -> None:
-    api, stopped = house.api(), house.worker(is_fresh=lambda: False)
-    submit_async(api, "before", "after")
-    assert take(stopped) == ["before", "after"]
-
-    assert api.cancel("before") is CancelResult.CANCELLING
-    state_before = api.find("before").jobs[0].state
-    with Redis.from_url(redis_url) as client:
-        client.zadd("miniserve:leases", {stopped.name: 1})
-    assert api.cancel("after") is CancelResult.CANCELLED
-    states = [api.find(name).jobs[0].state for name in ("before", "after")]
-    answer(stopped, "before", "after")  # it goes on, too late
-
-    assert state_before is Phase.RUNNING
-    assert states == [Completion(name, FinishReason.CANCELLED) for name in ("before", "after")]
-    assert api.find("after").jobs[0].state == states[1]
-    assert api.status().reserved_requests == 0
 
 
 def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse) -> None:

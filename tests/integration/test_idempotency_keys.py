@@ -2,45 +2,15 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import pytest
 from redis import Redis
 
-from scheduler.errors import IdempotencyConflict
 from scheduler.messages import NO_CAPACITY, Inbox
 from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record, counts
 from worker.queue.connection import Address
 from worker.queue.worker_end import WorkerMailbox
-
-
-def test_the_same_key_attaches_from_another_replica_and_gets_the_stored_answer_later(
-    house: RedisHouse, redis_url: str
-) -> None:
-    one, other, worker = house.api(), house.api(), house.worker()
-    first = one.submit_recorded(a_record("r", "key"), [a_request("r-1"), a_request("r-2")])
-    second = other.submit_recorded(a_record("s", "key"), [a_request("s-1"), a_request("s-2")])
-
-    assert take(worker) == ["r-1", "r-2"]
-    with ThreadPoolExecutor() as pool:
-        waiting = [pool.submit(api.wait_all, accepted) for api, accepted in ((one, first), (other, second))]
-        answer(worker, "r-1", "r-2")
-        answers = [future.result() for future in waiting]
-    later = other.wait_all(other.submit_recorded(a_record("t", "key"), [a_request("t-1"), a_request("t-2")]))
-
-    assert (first.request_id, second.request_id) == ("r", "r")
-    assert [*answers, later] == [[an_answer("r-1"), an_answer("r-2")]] * 3
-    assert counts(redis_url) == {"accepted": 2, "done": 2}
-
-
-def test_the_same_key_with_another_body_is_a_conflict_even_if_its_text_is_longer(house: RedisHouse) -> None:
-    api = house.api()
-    api.submit_recorded(a_record("r", "key"), [a_request("r")])
-
-    with pytest.raises(IdempotencyConflict):
-        api.submit_recorded(a_record("s", "key", digest="other"), [a_request("s-1"), a_request("s-2")])
 
 
 def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:

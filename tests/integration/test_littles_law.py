@@ -69,21 +69,6 @@ def test_a_dead_letter_put_back_by_the_dashboard_has_its_time_from_then_on(
     assert seen.now.stay_s <= 2.0
 
 
-def test_what_the_dashboard_deleted_is_removed_and_the_counts_still_balance(queue: ScriptedQueue) -> None:
-    queue.beat("w")
-    queue.accept("a", "b")
-    queue.now_s = 1.0
-    queue.client.delete("rq:job:a")
-    queue.client.lrem("rq:queue:correct", 1, "a")
-
-    before = queue.observe()
-    queue.beat("w")
-    after = queue.observe()
-
-    assert (before.num_waiting, after.num_waiting) == (2, 1)
-    assert after.counts["removed"] == 1
-
-
 @pytest.mark.parametrize("place", ["queued", "started"])
 def test_what_was_deleted_and_is_sent_again_at_once_counts_as_removed_and_accepted(
     queue: ScriptedQueue, place: str
@@ -116,17 +101,6 @@ def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueu
 
     counts = {name: float(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
     assert counts.get(b"done_length", 0) <= counts.get(b"done", 0), "or miniserve_request_success_total is negative"
-
-
-def test_refusals_are_counted_and_accept_nothing(queue: ScriptedQueue) -> None:
-    queue.limits = MailboxLimits(max_requests=1)
-    queue.accept("a")
-
-    assert queue.accept("b", "c", "d") == "full"
-
-    seen = queue.observe()
-    assert (seen.counts["refused_full"], seen.counts["accepted"]) == (1, 1)
-    assert seen.now.refused == 3, "the load that is offered is in sentences, as that accepted is"
 
 
 def test_who_is_refused_by_a_replica_that_knew_counts_as_offered_load_too(queue: ScriptedQueue) -> None:

@@ -21,17 +21,6 @@ def pools(redis_url: str) -> Iterator[Pools]:
     found.close()
 
 
-def test_the_queue_is_shared_by_those_alone_who_take_from_it(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    for new in (pools.prefill, pools.prefill, pools.decode, pools.decode, pools.decode):
-        new()
-    names = [f"r{number}" for number in range(9)]
-    for name in names:
-        api.submit(a_request(name))
-
-    assert take(reader) == names[:3]
-
-
 def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> None:
     api, ticket, reader = a_request_that_was_read(pools)
     life_ms, writer = pools.client.pttl("miniserve:handoff:a"), pools.decode()

@@ -5,102 +5,11 @@ from __future__ import annotations
 import pytest
 from redis import Redis
 
-from scheduler.errors import Cancelled, DeadlineExceeded, QueueFull, RemovedByOperator
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason
-from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
-from tests.recorded_requests import ASKED, a_record, counts
+from scheduler.errors import QueueFull
+from tests.mailbox_house import RedisHouse, a_request, eventually
+from tests.recorded_requests import a_record
 from worker.queue import admission
-from worker.queue.api_mailbox import completion_of
 from worker.queue.protocol import MailboxLimits
-from worker.queue.redis_observer import Phase
-
-
-def test_a_request_is_found_in_every_phase_from_every_replica(house: RedisHouse) -> None:
-    one, other, worker = house.api(), house.api(), house.worker()
-    accepted = one.submit_recorded(a_record("r", "key"), [a_request("r-1"), a_request("r-2")])
-
-    phases = [[job.state for job in other.find("r").jobs]]
-    take(worker)
-    phases.append([job.state for job in other.find("r").jobs])
-    answer(worker, "r-1", "r-2")
-    one.wait_all(accepted)
-    found = other.find("r")
-
-    assert phases == [[Phase.QUEUED] * 2, [Phase.RUNNING] * 2]
-    assert (found.content, [job.state for job in found.jobs]) == (ASKED, [an_answer("r-1"), an_answer("r-2")])
-
-
-@pytest.mark.parametrize("request_id", ["unknown", "", "a:b", "x" * 200, "mit blank", "\u00e4"])
-def test_an_id_that_nobody_has_is_not_found(house: RedisHouse, request_id: str) -> None:
-    assert house.api().find(request_id) is None
-
-
-def test_a_job_deleted_by_hand_is_found_as_removed_and_a_plain_request_not_at_all(
-    house: RedisHouse, redis_url: str
-) -> None:
-    api = house.api()
-    api.submit_recorded(a_record("r", "key"), [a_request("r")])
-    api.submit_recorded(a_record("plain"), [a_request("plain-1"), a_request("plain-2")])
-    with Redis.from_url(redis_url) as client:
-        client.delete("rq:job:r")
-
-    assert isinstance(api.find("r").jobs[0].state, RemovedByOperator)
-    assert api.find("plain") is api.find("plain-1") is None
-
-
-def test_a_request_that_is_called_off_or_too_late_while_it_runs_is_found_as_that(
-    house: RedisHouse, redis_url: str
-) -> None:
-    api, worker = house.api(), house.worker()
-    late = api.submit_recorded(a_record("late", "one"), [a_request("late")])
-    api.submit_recorded(a_record("off", "two"), [a_request("off")])
-    assert len(take(worker)) == 2
-
-    api.cancel("off")
-    with pytest.raises(DeadlineExceeded):
-        api.wait_all(late, 0.01)
-    eventually(lambda: worker.exchange((), NO_CAPACITY) and len(counts(redis_url)) == 4)
-
-    assert counts(redis_url) == {"accepted": 2, "cancelled": 1, "expired": 1, "expired_running": 1}
-    for name, kind in (("late", DeadlineExceeded), ("off", Cancelled)):
-        with pytest.raises(kind):
-            completion_of(api.find(name).jobs[0].state)
-
-
-def test_a_dead_letter_keeps_what_it_takes_to_answer_for_it(house: RedisHouse, redis_url: str) -> None:
-    api, worker = house.api(), house.worker()
-    api.submit_recorded(a_record("keyed", "key"), [a_request("keyed")])
-    take(worker)
-    worker.exchange([Completion("keyed", FinishReason.ERROR, error="broke")], NO_CAPACITY)
-
-    with Redis.from_url(redis_url) as client:
-        assert client.ttl("miniserve:request:keyed") == client.ttl("rq:job:keyed") > 6 * 86_400
-    assert api.find("keyed").content == ASKED
-
-
-def test_a_worker_ends_what_its_own_clock_finds_too_late(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    accepted = api.submit_recorded(a_record("r", "key"), [a_request("r")], within_s=600.0)
-    delivery = take_one(worker)
-    house.end_deadline("r")
-
-    worker.exchange([Completion("r", FinishReason.EXPIRED)], NO_CAPACITY)
-
-    assert 0 < delivery.left_s < 600.0
-    with pytest.raises(DeadlineExceeded):
-        api.wait_all(accepted)
-
-
-def test_an_answer_that_is_forgotten_is_unknown_and_its_text_goes_with_it(house: RedisHouse, redis_url: str) -> None:
-    api, worker = house.api(MailboxLimits(kept_ttl_s=1)), house.worker()
-    accepted = api.submit_recorded(a_record("two", "key"), [a_request("two-0"), a_request("two-1")])
-    answer(worker, *take(worker))
-    api.wait_all(accepted)
-
-    assert api.find("two")
-    with Redis.from_url(redis_url) as client:
-        eventually(lambda: not client.keys("miniserve:request:*") and not client.keys("rq:job:*"))
-    assert api.find("two") is None
 
 
 def test_after_a_refusal_the_queue_is_known_to_be_full_and_nothing_of_it_is_kept(

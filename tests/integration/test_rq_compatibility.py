@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.error import HTTPError
@@ -26,6 +27,7 @@ from scheduler.messages import NO_CAPACITY, Completion, FinishReason
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
+    a_bare_submission,
     a_request,
     an_answer,
     answer,
@@ -150,9 +152,8 @@ def test_an_answered_job_that_rq_enqueues_again_keeps_its_answer(
     house: RedisHouse, client: Redis, caplog: pytest.LogCaptureFixture, beats: bool
 ) -> None:
     api, worker = house.api(), house.worker()
-    api.sends_plain = not beats
-    api.submit(a_request("a"))
-    answer(worker, *take(worker))
+    api.enqueue(replace(a_bare_submission([a_request("a")], 3600.0), may_be_known=beats))  # a plain one
+    answer(worker, *eventually(lambda: take(worker)))
 
     Queue("correct", connection=client, serializer=JSONSerializer).enqueue_job(fetch("a", client))
     if beats:
