@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from ops.observe.scrape import scrape
 from ops.run import processes
 from tests.mailbox_house import eventually
 from tests.many_sentences import sentences
@@ -94,7 +95,7 @@ def test_every_way_to_an_answer_gives_the_same_one(
     assert {"corrected", "edits", "explanation", "language", "notes"} <= answer.keys()
 
 
-def test_64_clients_get_exactly_what_the_offline_command_gives_and_rq_sees_it(system: RunningSystem) -> None:
+def test_64_clients_share_batches_and_get_exactly_what_the_offline_command_gives(system: RunningSystem) -> None:
     source = sentences(seed=7)
     texts = [next(source) for _ in range(640)]
 
@@ -105,6 +106,8 @@ def test_64_clients_get_exactly_what_the_offline_command_gives_and_rq_sees_it(sy
     assert {reply.status for reply in replies} == {200}
     assert [reply.body["corrected"] for reply in replies] == _offline(texts)
     assert len({reply.body["request_id"] for reply in replies}) == len(texts)
+    sizes = scrape(system.url).histogram("miniserve_batch_size")
+    assert sizes.mean > 1.0, "a handler bypasses the scheduler"
     assert "correct" in seen_by_rq.result() and "1 workers, 2 queues" in seen_by_rq.result()
 
 

@@ -95,14 +95,6 @@ def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiPr
     assert all(int(reply.headers["Retry-After"]) >= 1 for reply in refused)
 
 
-def correct_as(replica: ApiProcess, way: str) -> Reply:
-    """Correct a text in one of the ways in which a key may ask for it."""
-    asked = {"Content-Type": "application/json", "Authorization": f"Bearer {KEY}"}
-    if way == "batch":
-        return send(replica.url, "POST", "/correct/batch", b'{"sentences": ["He goed home"]}', asked | WAYS[way])
-    return correct(replica, KEY, **WAYS[way])
-
-
 def ask(replica: ApiProcess, key: str, method: str, path: str) -> Reply:
     return send(replica.url, method, path, headers={"Authorization": f"Bearer {key}"})
 
@@ -114,24 +106,7 @@ def check_unknown_to_a_guest(replica: ApiProcess, request_id: str) -> None:
         assert (refused.status, refused.body | {"request_id": "0" * 32}) == (404, unknown.body)
 
 
-WAYS = {"async": {"Prefer": "respond-async"}, "batch": {"Idempotency-Key": "lesson 2"}}
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_request_is_unknown_to_the_keys_of_others(replicas: list[ApiProcess], way: str) -> None:
-    wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
-    begun = correct_as(replicas[0], way)
-    request_id = begun.headers["X-Request-ID"]
-
-    check_unknown_to_a_guest(replicas[1], request_id)
-
-    path = f"/requests/{request_id}"
-    assert begun.status in (200, 202)
-    wait_until(lambda: ask(replicas[1], KEY, "GET", path).status == 200, 5, "its own answer")
-    assert ask(replicas[1], KEY, "DELETE", path).body["status"] == "done"
-
-
-def test_nobody_cancels_the_unfinished_request_of_another_account(
+def test_a_request_is_unknown_to_the_keys_of_others_while_it_waits_and_when_it_is_answered(
     replicas: list[ApiProcess], worker: subprocess.Popen[bytes]
 ) -> None:
     wait_until(lambda: correct(replicas[1], GUEST).status == 200, 5, "let in")
@@ -143,6 +118,8 @@ def test_nobody_cancels_the_unfinished_request_of_another_account(
         worker.send_signal(signal.SIGCONT)
 
     wait_until(lambda: ask(replicas[1], KEY, "GET", path).status == 200, 20, "its answer")
+    check_unknown_to_a_guest(replicas[1], path.rpartition("/")[2])
+    assert ask(replicas[1], KEY, "DELETE", path).body["status"] == "done"
 
 
 def test_a_key_is_neither_kept_nor_logged(replicas: list[ApiProcess], redis_server: object) -> None:

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import time
-from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPException
 from urllib.parse import urlsplit
 
 import pytest
 from redis import Redis
 
-from tests.pace import patient
 from tests.running_system import (
     ApiProcess,
     Reply,
-    RunningSystem,
     Server,
     all_at_once,
-    descendants,
     real_worker,
     send,
     wait_until,
@@ -110,41 +101,3 @@ def test_a_learner_is_forgotten_on_every_replica_and_no_text_is_kept(
     assert send(replicas[1].url, "DELETE", "/learners/emma").status == 200
 
     assert [corrections(replica, "emma") for replica in replicas] == [0, 0]
-
-
-def test_counts_equal_the_answers_while_a_replica_is_killed() -> None:
-    check_counts_under_kills(num_learners=40, num_requests=300, num_kills=1)
-
-
-def check_counts_under_kills(num_learners: int, num_requests: int, num_kills: int) -> None:
-    """Kill a process of the API after each so many answers, and compare what learners got with what is counted."""
-    answered: list[tuple[float, str]] = []  # when, and whose
-    uncertain: Counter[str] = Counter()  # the connection broke before the answer
-    kills_s: list[float] = []
-
-    def ask(number: int) -> None:
-        learner = f"learner-{number % num_learners}"
-        try:
-            assert correct(system, learner).status == 200
-            answered.append((time.monotonic(), learner))
-        except (OSError, HTTPException):
-            uncertain[learner] += 1
-
-    with RunningSystem("--api-processes", "2") as system, ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(ask, number) for number in range(num_requests)]
-        (master,) = system.pids("api")
-        for number in range(1, num_kills + 1):
-            due = number * num_requests // (num_kills + 2)
-            wait_until(lambda due=due: len(answered) > due, 120, f"{due} answers")
-            os.kill(min(descendants(master, recursive=False)), signal.SIGKILL)
-            kills_s.append(time.monotonic())
-        assert [each.result() for each in asked] == [None] * num_requests
-        given = Counter(learner for _, learner in answered)
-        # What is not reported, perhaps.
-        num_under_way = sum(any(0 <= kill_s - at_s < patient(1.0) for kill_s in kills_s) for at_s, _ in answered)
-
-        def counted() -> Counter[str]:
-            return Counter({learner: corrections(system, learner) for learner in given})
-
-        wait_until(lambda: counted().total() >= given.total() - num_under_way, 10, "the reports")
-        assert not counted() - given - uncertain

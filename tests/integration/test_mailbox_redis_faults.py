@@ -70,30 +70,6 @@ def submit_until_accepted(api: SubmittingMailbox, request_id: str) -> Submission
     return eventually(attempt, within_s=20)
 
 
-def test_nothing_accepted_is_lost_when_redis_is_killed_and_restarted(
-    reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
-) -> None:
-    api, worker = private_house.api(), private_house.worker()
-    early = [api.submit(a_request(f"early{number}")) for number in range(20)]
-    running = take(worker, free_tokens=42 * 5)
-    worker_stop = threading.Event()
-
-    kill(private_redis)
-    for request_id in running:  # five answers of iterations without Redis, the last before it is tried again
-        with pytest.raises(MailboxDown):
-            worker.exchange([an_answer(request_id)], AMPLE)
-    reborn.append(embedded_redis.start(tmp_path, private_redis.port))
-    late = [submit_until_accepted(api, f"late{number}") for number in range(5)]
-    loop = threading.Thread(target=work_until_stopped, args=(worker, worker_stop), daemon=True)
-    loop.start()
-    answered = [api.wait(ticket).request_id for ticket in early + late]
-    worker_stop.set()
-    loop.join()
-
-    assert answered == [ticket.request_id for ticket in early + late]
-    eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
-
-
 def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
     reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
 ) -> None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import QueueFull
 from scheduler.messages import Completion, FinishReason
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
-from tests.recorded_requests import a_record
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, eventually, take
 from tests.scripted_queue import ScriptedQueue
 from worker.queue.connection import script
 from worker.queue.protocol import MailboxLimits
@@ -63,24 +60,3 @@ def test_only_what_may_run_again_keeps_its_data(house: RedisHouse, redis_url: st
 
     with Redis.from_url(redis_url) as client:
         assert (client.hstrlen("rq:job:a", "data") < 80) == (end == "finished")
-
-
-def test_a_redis_that_is_full_of_answers_still_takes_and_ends_what_was_accepted(private_house: RedisHouse) -> None:
-    redis = private_house.connect()
-    redis.config_set("maxmemory", f"{int(redis.info('memory')['used_memory'] / 2**20) + 8}mb")
-    api, worker = private_house.api(MailboxLimits(max_requests=100_000, max_tokens=10**8)), private_house.worker()
-    waiting, accepted = api.submit(a_request("waiting")), 0
-    with pytest.raises(QueueFull):  # by the number of a second ago, or by Redis itself
-        while True:
-            name = f"{accepted:032x}"
-            api.submit_recorded(replace(a_record(name, is_async=True), document="x" * 30_000), [a_request(name)])
-            accepted += 1
-
-    taken = 0
-    while batch := take(worker):
-        answer(worker, *batch)
-        taken += len(batch)
-
-    assert taken >= accepted + 1 > 50
-    assert api.wait(waiting).request_id == "waiting"
-    redis.config_set("maxmemory", "0")

@@ -11,9 +11,8 @@ import pytest
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
-from tests.exposed_metrics import families_of
 from tests.mailbox_house import eventually
-from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker, send
+from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker
 from tests.scripted_queue import assert_balanced
 from worker.queue.connection import Address
 from worker.queue.redis_observer import SystemReader
@@ -44,41 +43,6 @@ def observed(redis_url: str) -> Observed:
         return observatory.observe()
     finally:
         observatory.close()
-
-
-def scrape(api: ApiProcess) -> dict[str, float]:
-    """Every series by name and labels."""
-    families = families_of(send(api.url, "GET", "/metrics").body.encode()).values()
-    return {
-        " ".join([sample.name.removeprefix("miniserve_"), *sample.labels.values()]): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
-def test_every_replica_tells_the_same_of_the_whole_system(private_redis: EmbeddedRedis) -> None:
-    url = private_redis.url
-    with real_worker(url), replicas(url, 2) as apis:
-        for _ in range(5):
-            for api in apis:
-                assert post_sentence(api.url, GOED).status == 200
-
-        told = eventually(lambda: _agreed(apis, num_requests=10), within_s=10)
-
-    assert (told["workers"], told["api_replicas"], told["request_success_total stop"]) == (1, 2, 10)
-    for name in ("time_to_first_token", "request_queue_time", "request_prefill_time", "request_decode_time"):
-        assert told[f"{name}_seconds_count"] == 10
-    assert told["generation_tokens_total"] == told["inter_token_latency_seconds_count"] + 10
-
-
-def _agreed(apis: list[ApiProcess], num_requests: int) -> dict[str, float]:
-    """What all tell, once all is reported."""
-    first, second = (
-        {name: value for name, value in scrape(api).items() if not name.startswith(OF_THE_MOMENT)} for api in apis
-    )
-    names = ("e2e_request_latency_seconds_count", "request_decode_time_seconds_count")
-    is_reported = all(first[name] == num_requests for name in names)
-    return first if is_reported and first == second else {}
 
 
 def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: list[ApiProcess], redis_url: str) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import threading
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from redis import Redis
 
 from ops.drills.fleet import SERVICE, Node, RedisFleet
-from ops.run import health, processes
+from ops.run import processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from tests.guarded_redis import PASSWORDS, started
 from tests.mailbox_house import eventually, unblocked
-from tests.pace import patient
-from tests.running_system import Reply, post_sentence, status_of, wait_until
+from tests.running_system import wait_until
 from worker.queue.connection import Address, RedisConnection, script
 from worker.queue.protocol import MailboxDown
 
@@ -98,49 +93,6 @@ def asked(line: RedisConnection, command: tuple) -> list | None:
         return line.ask(command)
     except MailboxDown:
         return None
-
-
-def ask_until_answered(url: str, sentence: str) -> tuple[Reply, int]:
-    """As a client that obeys Retry-After; with the number of refusals."""
-    until_s, num_refused = time.monotonic() + patient(FAILOVER_S + 10), 0
-    while True:
-        reply = post_sentence(url, sentence)
-        if reply.status != 503 or time.monotonic() > until_s:
-            return reply, num_refused
-        num_refused += 1
-        threading.Event().wait(float(reply.headers["Retry-After"]))
-
-
-def start(role: str, redis_url: str, *options: str):
-    env = {**os.environ, "MINISERVE_REDIS_URL": redis_url}
-    return processes.spawn(processes.miniserve_command(role, *options), env)
-
-
-def test_clients_get_all_their_answers_although_the_primary_dies_under_load(guarded_fleet: RedisFleet) -> None:
-    guarded_fleet.sentinels[0].process.kill()  # the others are asked
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    api_url, worker_url = (guarded_fleet.url(f"{user}:{user}-secret@") for user in ("api", "worker"))
-    members = [start("worker", worker_url), start("api", api_url, "--port", str(port))]
-    try:
-        wait_until(lambda: status_of(url, "/readyz") == 200, 40, "a system that is ready")
-        dead = guarded_fleet.primary()  # asked now: the sentinel that is away is tried for a second
-        with ThreadPoolExecutor(8) as pool:
-            replies = [pool.submit(ask_until_answered, url, "He goed to school") for _ in range(200)]
-            wait_until(lambda: sum(reply.done() for reply in replies) >= 40, 30, "40 answers")
-            dead.kill()
-            dead.process.wait()
-            num_open = sum(not reply.done() for reply in replies)
-            answers = [reply.result()[0] for reply in replies]
-
-        assert num_open > 0, "the load was over before the primary died"
-        assert {(one.status, one.body.get("corrected")) for one in answers} == {(200, "He went to school")}
-        assert guarded_fleet.primary() is not dead
-        wait_until(lambda: status_of(url, "/readyz") == 200, FAILOVER_S, "a system that is ready again")
-        wait_until(lambda: health.has_lease(worker_url, os.uname().nodename), FAILOVER_S, "a healthy worker")
-    finally:
-        for member in reversed(members):
-            processes.stop(member, 15)
 
 
 def test_no_volume_holds_a_password_and_a_sentinel_in_a_new_pod_knows_the_primary(guarded_fleet: RedisFleet) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import itertools
 import json
 from typing import Any
 
@@ -163,23 +162,6 @@ def test_two_who_follow_by_the_same_key_hear_the_same_story(api: ApiProcess, hou
 
     assert early[0] == early[1]
     assert first.rest() == second.rest()
-
-
-def test_a_follower_who_leaves_is_noticed_while_tokens_come(api: ApiProcess, house: RedisHouse) -> None:
-    worker, stream = house.worker(), Stream(api)
-    request_id = take_one(worker).request.request_id
-    tell(worker, request_id, len(OUTPUT) - 1)
-    stream.open()
-    stream.response.close()
-    stream.connection.close()
-
-    def is_told() -> bool:
-        progress = Progress(request_id, (70,) * next(num_tokens))
-        return bool(worker.exchange((), NO_CAPACITY, progress=[progress]).cancelled_ids)
-
-    num_tokens = itertools.count(1)
-
-    assert eventually(is_told, within_s=3.0, every_s=0.05)
 
 
 def test_pages_and_metrics_wait_behind_no_stream(api: ApiProcess, house: RedisHouse) -> None:
