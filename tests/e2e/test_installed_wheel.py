@@ -21,21 +21,15 @@ SHIPPED = (".css", ".html", ".js", ".json", ".lua", ".py", ".safetensors", ".svg
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the wheel's contents, built from a copy so that the clone stays clean."""
-    source, wheels = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheels")
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("site")
     for name in ("pyproject.toml", "README.md", "LICENSE", "miniserve.py"):
         shutil.copy(ROOT / name, source)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
-    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(source))
-    target = tmp_path_factory.mktemp("site")
-    (wheel,) = wheels.glob("*.whl")
-    _pip("install", "--no-deps", "--no-index", "--target", str(target), str(wheel))
-    return target
-
-
-def _pip(*arguments: str) -> None:
-    command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", *arguments]
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--no-compile"]
+    command = [*pip, "--no-deps", "--no-index", "--no-build-isolation", "--target", str(target), str(source)]
     subprocess.run(command, check=True, capture_output=True)
+    return target
 
 
 def _run(installed: Path, *command: str) -> str:

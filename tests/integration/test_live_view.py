@@ -15,7 +15,7 @@ import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
-from tests.running_system import ApiProcess, RunningSystem, post_json, real_worker, wait_until
+from tests.running_system import RunningSystem, post_json, wait_until
 from worker.queue import heartbeat
 from worker.queue.connection import Address, RedisConnection
 from worker.queue.heartbeat import LIVE, Heartbeat
@@ -46,7 +46,7 @@ def events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str, 
 
 @pytest.fixture(scope="module")
 def system() -> Iterator[RunningSystem]:
-    with RunningSystem("--workers", "2") as system:
+    with RunningSystem("--workers", "2", "--grace-s", "600") as system:
         yield system
 
 
@@ -107,10 +107,9 @@ def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
     assert sum(kept.values()) >= num_workers * num_beats
 
 
-def test_a_viewer_does_not_hold_up_a_stop(redis_server: EmbeddedRedis) -> None:
-    with ApiProcess(redis_server.url, "--grace-s", "600") as api, real_worker(redis_server.url):
-        api.wait_until_ready(40)
-        with viewer(api.url) as response:
-            next(events(response))
-            api.signal(signal.SIGTERM)
-            wait_until(lambda: api.process.poll() is not None, 20, "the end of the process")
+def test_a_viewer_does_not_hold_up_a_stop(system: RunningSystem) -> None:
+    """The last one: nothing is left for others."""
+    with viewer(system.url) as response:
+        next(events(response))
+        system.signal(signal.SIGTERM)
+        wait_until(lambda: system.process.poll() is not None, 20, "the end of the process")
