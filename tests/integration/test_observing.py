@@ -11,13 +11,11 @@ from redis import Redis
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import WorkerFacts
-from tests.mailbox_house import address_of
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.queue.connection import Address
 from worker.queue.heartbeat import Reporter
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_observer import SystemReader
-from worker.queue.redis_py import connect
 
 
 def test_a_report_counts_once_though_it_came_twice(queue: ScriptedQueue) -> None:
@@ -44,14 +42,6 @@ def test_what_several_processes_counted_adds_up(queue: ScriptedQueue) -> None:
         queue.report(reporter, prompt_tokens=10 * number, iteration__t=number / 4)
 
     assert queue.observe().totals == {"prompt_tokens": 60, "iteration:t": 1.5}
-
-
-def test_a_process_that_starts_again_adds_to_what_its_predecessor_counted(queue: ScriptedQueue) -> None:
-    queue.report(Reporter(), prompt_tokens=40)
-
-    queue.report(Reporter(), prompt_tokens=2)
-
-    assert queue.observe().totals == {"prompt_tokens": 42}
 
 
 def test_replicas_count_as_long_as_they_report(queue: ScriptedQueue) -> None:
@@ -187,19 +177,6 @@ def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(que
     assert ages == [(*counts, pytest.approx(age)) for *counts, age in expected]
 
 
-def test_an_idle_system_holds_nothing_old(queue: ScriptedQueue) -> None:
-    queue.beat("w")
-    queue.accept("a")
-    queue.drain("w")
-    queue.finish("w", "a")
-    queue.now_s = 9.0
-    queue.beat("w")
-
-    seen = queue.observe()
-
-    assert (seen.oldest_waiting_s, seen.oldest_running_s, seen.num_running, seen.num_waiting) == (0, 0, 0, 0)
-
-
 def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
     queue.accept("a")
     queue.now_s = 1.0
@@ -263,14 +240,3 @@ def test_a_moment_has_the_answers_of_the_api_by_kind_and_how_late_its_loops_are(
     now = queue.observe().now
 
     assert (now.replies, now.errors, now.loop_ticks, now.loop_late_s) == (19, 6, 40, 1.5)
-
-
-def test_the_policy_of_a_full_redis_is_told(private_redis: EmbeddedRedis) -> None:
-    client = connect(private_redis.url)
-    client.config_set("maxmemory", 10**9)
-    policies = []
-    for policy in ("noeviction", "allkeys-lru"):
-        client.config_set("maxmemory-policy", policy)
-        policies.append(SystemReader(address_of(client)).observe().redis_policy)
-
-    assert policies == ["noeviction", "allkeys-lru"]
