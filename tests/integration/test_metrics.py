@@ -1,40 +1,19 @@
-"""GET /metrics of real replicas with real workers: whole numbers, each once, whoever is asked and whoever dies."""
+"""What processes count and report: all of it where they stop in order, and where they die no number twice."""
 
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-import pytest
 
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import Observed
 from scheduler.observations import TIME_BUCKETS_S
 from tests.mailbox_house import eventually
-from tests.running_system import ApiProcess, all_at_once, post_sentence, real_worker
+from tests.running_system import ApiProcess, post_sentence, real_worker
 from tests.scripted_queue import assert_balanced
 from worker.queue.connection import Address
 from worker.queue.redis_observer import SystemReader
 
 GOED = "He goed to school"
-# What differs between two looks at a system in which nothing happens: time passes, and Redis works.
-OF_THE_MOMENT = ("redis_memory", "arrival_rate", "littles_law", "number_in_system", "time_in_system", "utilization",
-                 "predicted_wait", "service_rate", "queue_bound", "workers_needed", "http_responses",
-                 "worker_tokens_per_second")  # fmt: skip
-
-
-@contextmanager
-def replicas(redis_url: str, number: int) -> Iterator[list[ApiProcess]]:
-    with all_at_once(*(ApiProcess(redis_url) for _ in range(number))) as processes:
-        yield processes
-
-
-@pytest.fixture(scope="module")
-def apis(redis_server: EmbeddedRedis) -> Iterator[list[ApiProcess]]:
-    """On the shared Redis: what they had counted and not reported goes into the sums of the next test."""
-    with replicas(redis_server.url, 2) as processes:
-        yield processes
 
 
 def observed(redis_url: str) -> Observed:
@@ -45,13 +24,13 @@ def observed(redis_url: str) -> Observed:
         observatory.close()
 
 
-def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: list[ApiProcess], redis_url: str) -> None:
+def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(api: ApiProcess, redis_url: str) -> None:
     with real_worker(redis_url) as worker:
         for _ in range(3):
-            assert post_sentence(apis[0].url, GOED).status == 200
+            assert post_sentence(api.url, GOED).status == 200
         eventually(lambda: observed(redis_url).totals.get("iteration:requests") == 3)
         for _ in range(2):
-            assert post_sentence(apis[0].url, GOED).status == 200
+            assert post_sentence(api.url, GOED).status == 200
         worker.kill()
         worker.wait()
 
@@ -63,7 +42,7 @@ def test_a_worker_that_is_killed_takes_at_most_what_it_had_not_reported(apis: li
 
 def test_who_stops_in_order_reports_to_the_last(private_redis: EmbeddedRedis) -> None:
     url = private_redis.url
-    with real_worker(url) as worker, replicas(url, 1) as (api,):
+    with real_worker(url) as worker, ApiProcess(url) as api:
         for _ in range(4):
             assert post_sentence(api.url, GOED).status == 200
         for process in (api.process, worker):

@@ -7,12 +7,11 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pytest
 import rq
@@ -35,6 +34,7 @@ from tests.mailbox_house import (
     take,
     take_one,
 )
+from tests.running_system import send, status_of
 from worker.queue.protocol import FUNCTION_NAME, WorkerReport
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
@@ -190,29 +190,21 @@ def dashboard(redis_url: str) -> Iterator[str]:
         process.wait()
 
 
-def get(url: str) -> bytes | None:
-    """None until the server is up; an error status fails the test."""
-    try:
-        with urllib.request.urlopen(url) as response:
-            return response.read()
-    except HTTPError:
-        raise
-    except OSError:
-        return None
-
-
 def test_every_page_of_the_dashboard_works(one_of_each: str, dashboard: str) -> None:
-    eventually(lambda: get(dashboard), within_s=20, every_s=0.1)
+    def data(name: str) -> dict:
+        return send(dashboard, "GET", f"/0/data/{name}.json").body
+
+    eventually(lambda: status_of(dashboard, "/"), within_s=20, every_s=0.1)
     pages = ["/0/view/queues", "/0/view/workers", "/0/view/jobs"]
     pages += [f"/0/view/job/{state}" for state in STATES] + [f"/0/data/job/{state}.json" for state in STATES]
     for state in STATES:
-        listing = json.loads(get(f"{dashboard}/0/data/jobs/correct/{state}/8/asc/1.json"))
+        listing = data(f"jobs/correct/{state}/8/asc/1")
         assert [job["id"] for job in listing["jobs"]] == [state]
 
-    assert all(get(dashboard + page) for page in pages)
-    queue, _ = sorted(json.loads(get(f"{dashboard}/0/data/queues.json"))["queues"], key=lambda one: one["name"])
-    (worker,) = json.loads(get(f"{dashboard}/0/data/workers.json"))["workers"]
-    batch = json.loads(get(f"{dashboard}/0/data/job/batch-{one_of_each}.json"))
+    assert all(urlopen(dashboard + page).read() for page in pages)  # raises for an error
+    queue, _ = sorted(data("queues")["queues"], key=lambda one: one["name"])
+    (worker,) = data("workers")["workers"]
+    batch = data(f"job/batch-{one_of_each}")
     assert (queue["name"], queue["count"], queue["failed_job_registry_count"]) == ("correct", 1, 1)
     assert (worker["name"], worker["state"]) == (one_of_each, "busy")
     assert worker["current_job"]["call_string"] == "continuous batch()"
