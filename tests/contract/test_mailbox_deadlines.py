@@ -19,7 +19,7 @@ def test_what_the_load_cannot_answer_in_time_is_refused_at_once_and_leaves_nothi
 ) -> None:
     api = house.api()
     worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=RATE))
-    eventually(lambda: api.status().service_rate_tokens_per_s == RATE)
+    eventually(lambda: api.observe().counts.get("service_rate") == int(RATE))
     api.submit(a_request("first"), within_s=0.5 * 42 / RATE)  # an empty queue takes what a bad rate would refuse
     late = replace(a_bare_submission([a_request("late")], 0.9 * 84 / RATE), may_be_known=not is_plain)
 

@@ -19,7 +19,7 @@ def some(*names: str) -> list[CorrectionRequest]:
 
 def reserved(api: SubmittingMailbox) -> tuple[int, int, int]:
     status = api.status()
-    return status.reserved_requests, status.reserved_tokens, status.queue_depth
+    return status.reserved_requests, api.observe().reserved_tokens, status.queue_depth
 
 
 def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: RedisHouse) -> None:

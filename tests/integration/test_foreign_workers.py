@@ -64,7 +64,7 @@ def assert_all_is_settled(api: SubmittingMailbox, client: Redis, num_done: int) 
         name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items() if value.isdigit()
     }
     status = api.status()
-    assert (status.reserved_requests, status.reserved_tokens, status.queue_depth) == (0, 0, 0)
+    assert (status.reserved_requests, api.observe().reserved_tokens, status.queue_depth) == (0, 0, 0)
     assert (counts["accepted"], counts["done"]) == (num_done, num_done)
     assert not counts.get("removed") and not counts.get("failed")
     assert client.zcard("rq:failed:correct") == 0

@@ -133,7 +133,7 @@ def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHo
             api.wait(ticket)
 
     worker.exchange([an_answer("running")], AMPLE)  # it did not know; nobody minds
-    eventually(lambda: (api.status().reserved_requests, api.status().reserved_tokens) == (0, 0))
+    eventually(lambda: (api.status().reserved_requests, api.observe().reserved_tokens) == (0, 0))
     assert client.zcard("rq:wip:correct") == 0
 
 

@@ -138,12 +138,12 @@ def test_a_dead_letter_that_rq_puts_back_is_run_again_though_its_deadline_is_ove
 
     Job.fetch("a", connection=client).requeue()  # as the dashboard does, with RQ's default serializer
     delivery = take_one(worker)
-    reserved_while_it_runs, ttl_s = api.status().reserved_tokens, client.ttl("rq:job:a")
+    reserved_while_it_runs, ttl_s = api.observe().reserved_tokens, client.ttl("rq:job:a")
     answer(worker, "a")
 
     assert (delivery.request, delivery.attempt) == (a_request("a"), 1)
     assert (reserved_while_it_runs, ttl_s) == (42, -1)
-    assert api.status().reserved_tokens == 0
+    assert api.observe().reserved_tokens == 0
     assert fetch("a", client).latest_result().return_value["request_id"] == "a"
 
 

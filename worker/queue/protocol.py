@@ -155,11 +155,9 @@ class MailboxStatus:
     redis_ok: bool
     live_workers: int = 0  # whose loop has iterated within READY_WITHIN_S
     queue_depth: int = 0  # waiting, those given to workers excluded
-    reserved_tokens: int = 0  # of all accepted, unfinished requests
-    reserved_requests: int = 0
+    reserved_requests: int = 0  # accepted and unfinished
     num_done: int = 0  # of all time: answered
     num_failed: int = 0  # and given up, or late
-    service_rate_tokens_per_s: float = 0.0  # what the workers together can finish, in reserved tokens
     is_suspended: bool = False  # with `rq suspend`
     refusal: str = ""  # what is to be mended where Redis does not answer, or takes no report; empty: nothing is known
 

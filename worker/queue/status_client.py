@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from worker.queue.connection import Address, RedisConnection, checked, refusal_of, script
-from worker.queue.formats import number
 from worker.queue.heartbeat import Reporter
 from worker.queue.line import ResponseError
 from worker.queue.protocol import READY_WITHIN_S, MailboxDown, MailboxStatus, Reports
@@ -62,6 +61,5 @@ class StatusClient:
 
 def status_of(reply: list[Any]) -> MailboxStatus:
     """Read STATUS' reply."""
-    *numbers, rate, is_suspended = reply
-    status: tuple[Any, ...] = (True, *numbers, number(rate), is_suspended == 1)
-    return MailboxStatus(*status)
+    num_live, depth, num_open, num_done, num_failed, is_suspended = reply
+    return MailboxStatus(True, num_live, depth, num_open, num_done, num_failed, is_suspended == 1)

@@ -1,6 +1,6 @@
 -- STATUS: for /readyz and refusals. ARGV: seconds in which the loop of a live worker must have iterated.
--- Returns { live workers, waiting jobs, reserved tokens, reserved requests, answered jobs, failed or late jobs, tokens/s, 1 if
--- RQ's workers are suspended }
+-- Returns { live workers, waiting jobs, accepted and unfinished ones, answered jobs, failed or late jobs, 1 if RQ's workers are
+-- suspended }
 -- A lease does not show that a worker lives: a heartbeat goes on for a while when the loop hangs.
 local oldest = now - tonumber(ARGV[1])
 local num_live, roles = 0, {}
@@ -11,14 +11,12 @@ for _, worker in ipairs(call('ZRANGE', LEASES, 0, -1)) do
   end
 end
 if not (roles.all or roles.prefill and roles.decode) then num_live = 0 end -- one pool alone answers nobody
-local sums = counts('reserved_tokens', 'done', 'failed', 'expired', 'expired_own', 'service_rate')
+local sums = counts('done', 'failed', 'expired', 'expired_own')
 return {
   num_live,
   num_queued(),
-  sums.reserved_tokens,
   call('HLEN', RESERVATIONS),
   sums.done,
   sums.failed + sums.expired - sums.expired_own,
-  tostring(sums.service_rate),
   call('EXISTS', SUSPENDED),
 }
