@@ -76,3 +76,8 @@ def test_panels_lie_side_by_side_and_say_what_they_show(path: Path) -> None:
         assert is_beside or is_above, (one, other)
     assert all(panel["title"] and panel.get("description") for panel in panels if panel["type"] != "row")
     assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in panels)
+
+
+@pytest.mark.parametrize("key", ["uid", "title"])
+def test_no_two_boards_have_one_name(key: str) -> None:
+    assert len({_board(path)[key] for path in BOARDS}) == len(BOARDS)
