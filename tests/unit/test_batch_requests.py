@@ -9,7 +9,6 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.grammar.correction import Correction
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.service.body import BatchBody
 from api.service.exchange import Exchange
 from scheduler.errors import (
@@ -98,25 +97,3 @@ def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(error: ServingEr
         run(mailbox, "He came.", "She left.", "They stayed.")
 
     assert mailbox.abandoned == ["id-1", "id-2", "id-3"]
-
-
-def test_a_batch_without_one_good_item_never_reaches_the_queue(mailbox: FakeMailbox) -> None:
-    assert [type(outcome) for outcome in run(mailbox, "word " * 65)] == [SentenceTooLong]
-    assert mailbox.exchanges == []
-
-
-@pytest.mark.parametrize(
-    ("items", "told"),
-    [
-        (["He came. She left."] * 33, "The items of `sentences` hold 66 sentences; at most 64 are taken at once."),
-        (["a " * 10_000] * 3, f"have 60,000 characters; at most {MAX_TEXT_CHARACTERS:,} are read."),
-    ],
-)
-def test_more_than_a_request_may_hold_is_refused_before_anything_is_queued(
-    mailbox: FakeMailbox, items: list[str], told: str
-) -> None:
-    with pytest.raises(InvalidRequest, match=told) as refusal:
-        run(mailbox, *items)
-
-    assert refusal.value.field == "sentences"
-    assert mailbox.exchanges == []

@@ -95,6 +95,8 @@ REFUSED = [  # request, body, headers; status, slug or the field that is invalid
     (BATCH, '{"sentences": "He goed"}', {}, 422, "sentences", "a list of strings"),
     (BATCH, '{"sentences": []}', {}, 422, "sentences", "0 items; allowed are 1 to 64"),
     (BATCH, {"sentences": ["He goed"] * 65}, {}, 422, "sentences", "65 items; allowed are 1 to 64"),
+    (BATCH, {"sentences": ["He came. She left."] * 33}, {}, 422, "sentences", "hold 66 sentences; at most 64"),
+    (BATCH, {"sentences": ["a " * 10_000] * 3}, {}, 422, "sentences", "60,000 characters; at most 40,000"),
     (BATCH, '{"sentences": ["He"], "learner_id": 5}', {}, 422, "learner_id", "a string"),
     (CORRECT, {"sentence": "He came. " * 65}, {}, 422, "sentence", "more than 64 sentences"),
     (CORRECT, {"sentence": "word " * 10_000}, {}, 422, "sentence-too-long", "10,000 words; the model takes 64 words"),
