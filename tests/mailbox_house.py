@@ -174,14 +174,6 @@ class SubmittingMailbox:
         self.loop.call_soon_threadsafe(self.loop.call_later, 2 * LAST_CALLS_S, self.loop.stop)
 
 
-def address_of(client: Redis) -> Address:
-    """Of the Redis behind a client without a password."""
-    about = client.connection_pool.connection_kwargs
-    return Address(
-        f"unix://{about['path']}" if "path" in about else f"redis://{about['host']}:{about['port']}/{about['db']}"
-    )
-
-
 def ids_of(inbox: Inbox) -> list[str]:
     return [delivery.request.request_id for delivery in inbox.deliveries]
 

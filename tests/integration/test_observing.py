@@ -63,16 +63,16 @@ def test_replicas_count_as_long_as_they_report(queue: ScriptedQueue) -> None:
 
 def test_history_has_a_row_a_second_of_the_last_two_minutes(queue: ScriptedQueue) -> None:
     reporter = Reporter()
-    for tick in range(4 * 150):
-        queue.now_s = tick / 4
+    for tick in range(2 * 125):
+        queue.now_s = tick / 2
         queue.beat("w")
         queue.report(reporter, iteration__n=tick)
 
     history = queue.observe().history
 
-    assert [row.at_s - START_S for row in history] == [30.0 + second for second in range(120)]
+    assert [row.at_s - START_S for row in history] == [5.0 + second for second in range(120)]
     assert [later.iterations["n"] - row.iterations["n"] for row, later in zip(history, history[1:], strict=False)] == (
-        [4] * 119
+        [2] * 119
     )
 
 

@@ -29,7 +29,6 @@ from tests.running_system import send
 from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import PrefillEnd
 from worker.queue.connection import Address, RedisConnection, script, script_sources
-from worker.queue.protocol import CancelResult
 from worker.queue.redis_observer import Phase, SystemReader
 from worker.queue.status_client import StatusClient
 from worker.queue.worker_end import WorkerMailbox
@@ -93,24 +92,6 @@ def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(
     assert api.wait(accepted) == an_answer("r")
     assert api.find("r").jobs[0].state == an_answer("r")
     eventually(lambda: api.status().live_workers == 1)  # `rq info` may have taken longer than a beat counts
-
-
-def test_cancelling_and_leaving_are_among_the_rights_of_api_and_worker(house: GuardedHouse) -> None:
-    api, worker = house.api(), house.worker()
-    api.submit(a_request("queued"))
-    api.submit(a_request("running"))
-
-    assert api.cancel("queued") is CancelResult.CANCELLED
-    assert take(worker) == ["running"]
-    assert api.cancel("running") is CancelResult.CANCELLING
-    assert worker.exchange((), AMPLE).cancelled_ids == ("running",)
-    worker.exchange((), NO_CAPACITY)
-    api.submit(a_request("held"))
-    assert take(worker) == ["held"]
-    worker.close()
-    successor = house.worker()
-    assert take_one(successor).attempt == 1
-    answer(successor, "held")
 
 
 def test_a_request_goes_through_both_pools_by_the_rights_of_workers(house: GuardedHouse, server: GuardedRedis) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from api.grammar.edit_script import EOS_ID
@@ -32,16 +31,6 @@ def test_a_request_is_called_off_while_it_waits_or_runs(api: ApiProcess, house: 
         assert told == wanted
         assert status_of(send(api.url, "DELETE", location)) == (200, "cancelled")
         assert status_of(send(api.url, "GET", location)) == (409, "cancelled")
-
-
-def test_a_client_that_waits_for_what_another_calls_off_is_told_so(api: ApiProcess, house: RedisHouse) -> None:
-    with ThreadPoolExecutor() as pool:
-        waiting = pool.submit(send, api.url, "POST", "/correct", BODY, JSON | {"Idempotency-Key": "mine"})
-        eventually(lambda: house.api().status().queue_depth == 2)
-        (request_id,) = {key.split(b":")[-1].decode() for key in house.connect().scan_iter("miniserve:request:*")}
-        send(api.url, "DELETE", f"/requests/{request_id}")
-
-        assert status_of(waiting.result()) == (409, "cancelled")
 
 
 def test_an_answer_has_the_times_of_its_run_whoever_asks_and_is_not_there_before_all_of_it_is(
