@@ -104,10 +104,3 @@ def test_what_is_no_dead_letter_is_left_alone_and_the_others_are_served(
     assert "there is no request no id!;" in done.output
     assert "dead: " in done.output
     assert api.status().queue_depth == (2 if command == "requeue" else 1)
-
-
-def test_a_redis_that_is_away_is_named_without_its_password() -> None:
-    done = run("redis://:secret@127.0.0.1:1/0", "drop", "x")
-
-    assert done.exit_code == 1
-    assert "127.0.0.1:1/0 does not answer" in done.output and "secret" not in done.output

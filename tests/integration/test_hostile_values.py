@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Sequence
 
 import pytest
 from redis import Redis
 
 from scheduler.capacity.measure import measure
-from scheduler.errors import RemovedByOperator, ServingError
+from scheduler.errors import RemovedByOperator
 from scheduler.messages import Completion, FinishReason
 from scheduler.settings import Settings
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, take
@@ -85,22 +84,6 @@ def test_an_id_that_nobody_may_have_is_dropped(house: RedisHouse, client: Redis)
 
     assert take(worker) == ["a"]
     assert client.llen("rq:queue:correct") == 0
-
-
-@pytest.mark.parametrize(
-    "data", [zlib.compress(b"[" + b" " * 50_000_000), b"[" + b" " * 5_000_000], ids=["zlib", "plain"]
-)
-def test_a_job_that_grows_when_it_is_read_fails_before_it_does(house: RedisHouse, client: Redis, data: bytes) -> None:
-    api, worker = house.api(), house.worker()
-    bad, good = api.submit(a_request("bad")), api.submit(a_request("good"))
-    client.hset("rq:job:bad", "data", data)
-
-    assert take(worker) == ["good"]
-    answer(worker, "good")
-
-    assert api.wait(good).request_id == "good"
-    with pytest.raises(ServingError, match="longer than"):
-        api.wait(bad)
 
 
 def test_a_record_that_is_broken_harms_only_who_asks_for_it(house: RedisHouse, client: Redis) -> None:

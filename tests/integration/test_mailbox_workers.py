@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 from redis import Redis
 
@@ -126,6 +128,8 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
             b"miniserve.correct", b"os.system"
         ),
         "other-id": formats.encode_request(a_request("somebody-else")),
+        "long": b"[" + b" " * 5_000_000,
+        "grows": zlib.compress(b"[" + b" " * 50_000_000),
     }
     tickets = {name: api.submit(a_request(name)) for name in [*broken, "good"]}
     for name, raw in broken.items():
@@ -134,7 +138,7 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
     assert take(worker) == ["good"]
 
     for name in broken:
-        with pytest.raises(RequestFailed):
+        with pytest.raises(RequestFailed, match="longer than" if name in ("long", "grows") else None):
             api.wait(tickets[name])
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
     assert reserved(client) == (1, 42)
