@@ -81,7 +81,7 @@ test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker C
 	@test -d $(VENV)/rq-$(OLDEST_RQ) || $(PIP) install --no-deps --target $(VENV)/rq-$(OLDEST_RQ) rq==$(OLDEST_RQ)
 	@# All that needs a queue has a Redis proper and the oldest RQ that we allow; `make test` has Valkey and the newest.
 	@TEST_REDIS_SERVER=$$(command -v redis-server) PYTHONPATH=$(VENV)/rq-$(OLDEST_RQ) TEST_RQ_VERSION=$(OLDEST_RQ) \
-	  $(PYTEST) -n $(TEST_PROCESSES) --dist loadgroup -k '(system or contract or rq or foreign) and not fake' \
+	  $(PYTEST) -n $(TEST_PROCESSES) -k '(system or contract or rq or foreign) and not fake' \
 	  tests/system tests/contract $(RQ_TESTS)
 	@./ops/deploy/compose_drill.sh --if-available
 

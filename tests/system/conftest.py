@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from xdist.scheduler import LoadScopeScheduling
 
 from api.access.keys import new_key
 from tests.browser import PolicyWatch, chromium
@@ -19,16 +20,26 @@ expect.set_options(timeout=20_000)  # a machine that runs other tests, too, is s
 Open = Callable[..., Page]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file stays in one process: its tests share what took long to start. Each drill starts a system of its own.
+class ByFile(LoadScopeScheduling):
+    """A file stays in one process: its tests share what took long to start. Each drill starts a system of its own."""
 
-    The drills take longest, and come first; files with a browser come last, as no other event loop can run beside it.
-    """
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return nodeid if file.endswith("test_chaos.py") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    """The groups of pytest-xdist 3.8 mean nothing to pytest 9.2."""
+    config.option.loadscopereorder = False  # as below
+    return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest comes first; files with a browser come last, as no other event loop can run beside it."""
     with_browser = {item.path for item in items if "browser" in item.fixturenames}
-    items.sort(key=lambda item: (item.path.name != "test_chaos.py", item.path in with_browser))
-    for item in items:
-        if item.path.name != "test_chaos.py":
-            item.add_marker(pytest.mark.xdist_group(item.path.name))
+    names = ("test_described_api.py", "test_clean_clone.py", "test_chaos.py")
+    longest = {name: at - len(names) for at, name in enumerate(names)}
+    items.sort(key=lambda item: (longest.get(item.path.name, 0), item.path in with_browser))
 
 
 @pytest.fixture(scope="session")
