@@ -6,7 +6,6 @@ import os
 import pty
 import re
 import select
-import shlex
 import shutil
 import signal
 import socket
@@ -155,22 +154,28 @@ def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
         server.stop()
 
 
-def test_a_port_for_redis_has_a_password_that_is_printed_once() -> None:
+def test_what_it_prints_can_be_pasted_and_a_port_for_redis_has_a_password_that_is_printed_once() -> None:
     port = free_port()
-    with RunningSystem("--redis-port", str(port)) as system:
+    with RunningSystem("--verbose", "--redis-port", str(port)) as system:
         pattern = rf"^  Redis port +(redis://:(\S{{40,}})@127\.0\.0\.1:{port}/0) \(.*once\)$"
         url, password = system.wait_for_line(pattern, 1).groups()
-        answer = post_sentence(system.url, "He goed to school")
-        with Redis.from_url(url) as client:
-            num_finished = client.zcard("rq:finished:correct")
-        rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
-        info = subprocess.run(rq_info, shell=True, capture_output=True, text=True, check=True).stdout
+        curl, rq_info = (system.wait_for_line(rf"^  {label} +(.*)$", 1).group(1) for label in ("try", "look inside"))
 
-        assert (answer.status, num_finished) == (200, 1)
+        answer, info = (
+            subprocess.run(line, shell=True, capture_output=True, text=True, check=True).stdout
+            for line in (curl, rq_info)
+        )
+
+        system.wait_for_line(r"info.*route=/correct", 5)
+        assert '"corrected": "He went to school"' in answer
         assert "1 workers, 2 queues" in info
-        assert system.output().count(password) == 1
+        for label in ("model", "KV cache", "queue bound", "add a replica"):
+            system.wait_for_line(rf"^  {label} +\S", 1)
+        with Redis.from_url(url) as client:
+            assert client.zcard("rq:finished:correct") == 1
         with Redis(port=port) as client, pytest.raises(AuthenticationError):
             client.ping()
+        assert system.output().count(password) == 1
 
 
 def test_who_reaches_the_embedded_redis_may_not_change_the_server(guarded: RunningSystem) -> None:
@@ -203,21 +208,6 @@ def test_a_system_of_up_is_healthy_to_the_doctor_and_says_nothing_while_all_is_w
     assert seen.returncode == 0, seen.stdout
     assert f"{guarded.url} answers: it runs" in seen.stdout
     assert not re.search(r"\[info|sentences/s", guarded.output())
-
-
-def test_what_it_prints_can_be_pasted() -> None:
-    with RunningSystem("--verbose") as system:
-        curl = system.wait_for_line(r"^  try +(curl .*)$", 1).group(1)
-        rq_info = system.wait_for_line(r"^  look inside +(.*)$", 1).group(1)
-
-        answer = subprocess.run(shlex.split(curl), capture_output=True, text=True, check=True).stdout
-        info = subprocess.run(shlex.split(rq_info), capture_output=True, text=True, check=True).stdout
-
-        system.wait_for_line(r"info.*route=/correct", 5)
-        assert '"corrected": "He went to school"' in answer
-        assert "1 workers, 2 queues" in info
-        for label in ("model", "KV cache", "queue bound", "add a replica"):
-            system.wait_for_line(rf"^  {label} +\S", 1)
 
 
 NOT_LISTENING = r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in use\): choose another with"
