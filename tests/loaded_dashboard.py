@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from ops.drills.drill import NUM_SENTENCES
 from ops.drills.system import DRILL_SETTINGS, Shape, System, running
 from ops.drills.traffic import Traffic
-from ops.drills.workers import slow
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
 from tests.dashboard_process import dashboard_of
 
 PAGES = {"queues": "/0/view/queues", "workers": "/0/view/workers", "waiting": "/0/view/jobs/correct/queued/5/asc/1"}
-_SHAPE = Shape(num_workers=2, settings=DRILL_SETTINGS, worker_command=slow(60.0))
+_SHAPE = Shape(num_workers=2, settings=DRILL_SETTINGS, slowed_to_per_s=60.0)
 NUM_CLIENTS = 300  # more than two workers run at once
 
 

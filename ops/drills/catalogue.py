@@ -10,7 +10,7 @@ from ops.drills.figures import NOTHING_LOST, Bar, at_least, at_most, equal
 from ops.drills.kills import Repeated
 from ops.drills.system import DRILL_SETTINGS, Shape
 from ops.drills.traffic import ONCE, Habits
-from ops.drills.workers import POISONED, slow
+from ops.drills.workers import POISONED
 
 _TWO_WORKERS, _TWO_APIS = Shape(num_workers=2), Shape(num_apis=2)
 _TWO_OF_EACH = Shape(num_workers=2, num_apis=2)
@@ -45,7 +45,7 @@ def _leaving(only: str, num_leaving: int, num_staying: int) -> Part:
     settings = replace(DRILL_SETTINGS, max_slots=2048, kv_budget_tokens=num_leaving // 2 * 50)
     return Part(
         only=only,
-        shape=Shape(num_apis=2, settings=settings, worker_command=slow(400.0)),
+        shape=Shape(num_apis=2, settings=settings, slowed_to_per_s=400.0),
         num_questions=num_staying,
         steps=(calm, kills.take_worker_away,
                Load(name="staying", clients=num_staying, requests=num_staying, fault=kills.come_and_leave),
@@ -123,7 +123,7 @@ _ALL = (
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", (
         # So slow that neither the clients nor the API are the limit.
-        Part(shape=Shape(num_apis=4, settings=_BOUNDED, worker_command=slow(100.0)),
+        Part(shape=Shape(num_apis=4, settings=_BOUNDED, slowed_to_per_s=100.0),
              steps=(replace(_PEAK, clients=_BOUND, seconds=(20.0, 2.0)),
                     Load(name="high", of_peak=0.9, seconds=(30.0, 2.0), habits=ONCE, is_counted=False),
                     Load(name="over", of_peak=10.0, seconds=(60.0, 3.0), habits=ONCE, honest=(503,)),
@@ -210,7 +210,7 @@ _ALL = (
           "raised before p95 doubles, all clear", (
         # At 1.3 of this client and API still have time to spare. Where a machine is too busy for the plan, requests end
         # in an honest 504 before the clients' patience does.
-        Part(shape=Shape(settings=replace(_SHORT_LIVED, request_timeout_s=20.0), worker_command=slow(60.0)),
+        Part(shape=Shape(settings=replace(_SHORT_LIVED, request_timeout_s=20.0), slowed_to_per_s=60.0),
              steps=(replace(_PEAK, clients=128, seconds=(20.0, 4.0)),
                     # Until the windows of the alerts have forgotten that load.
                     Load(name="before", of_peak=0.3, seconds=11.0, habits=ONCE),
@@ -228,7 +228,7 @@ _ALL = (
           tuple(fault.part() for fault in faults.FAULTS), ("alert", "raised_after_s", "cleared_after_s", "readyz")),
     Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
           "within 20, 20 and 35 %", (
-        Part(shape=Shape(settings=_SHORT_LIVED, worker_command=slow(100.0)),
+        Part(shape=Shape(settings=_SHORT_LIVED, slowed_to_per_s=100.0),
              steps=(replace(_PEAK, clients=128, seconds=(20.0, 3.0)),
                     *(Load(name=f"at {share}", of_peak=share, seconds=(315.0, 12.0), habits=ONCE, honest=(503, 504),
                            look=looks.WAITS) for share in (0.5, 0.8, 0.95))),

@@ -17,7 +17,6 @@ from ops.drills.drill import Load, Part, Stage, watched
 from ops.drills.figures import Bar, Figures, at_most, says
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.drills.traffic import ONCE, Question, Traffic
-from ops.drills.workers import slow
 from ops.run.up import why_not_ready
 from scheduler.settings import variable
 
@@ -25,7 +24,7 @@ _LOOK_EVERY_S = 0.05
 _RAISE_PATIENCE_S = 40.0
 _CLEAR_PATIENCE_S = 60.0
 _CALM_S = 2.0  # of load before the fault, so that the monitor has seen a sound system
-_SLOW = slow(100.0)  # so that as many clients are too many on every machine
+_SLOW_PER_S = 100.0  # so that as many clients are too many on every machine
 _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _LONG = {"sentence": "Yesterday my brother goed to the big market near the station because they wanted it " * 4}
 
@@ -43,7 +42,7 @@ class Fault:
     clients: int = 16
     questions: tuple[Question, ...] = ()  # empty: as usual
     slo_ms: float = _SETTINGS.slo_ms
-    worker: tuple[str, ...] = ()  # empty: the one that ships
+    slowed_to_per_s: float = 0.0
     is_silent: bool = False  # it hurts from the last answer on
     readyz: str = ""  # what the reason of a 503 must hold; empty: it stays 200
     is_quick: bool = False
@@ -59,7 +58,8 @@ class Fault:
         )
         return Part(
             shape=Shape(
-                settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_), worker_command=self.worker
+                settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_),
+                slowed_to_per_s=self.slowed_to_per_s,
             ),
             steps=(
                 watched,
@@ -136,8 +136,8 @@ FAULTS = (
     _broken("leaked-slot", "no-progress", 5.0, is_silent=True, readyz="no-progress", is_quick=True),
     _broken("blocking-call", "api-late", 15.0, clients=32),
     _broken("bypassed-scheduler", "predicted-wait-long", 20.0, clients=400),
-    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, worker=_SLOW),
-    _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), worker=_SLOW),
+    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, slowed_to_per_s=_SLOW_PER_S),
+    _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), slowed_to_per_s=_SLOW_PER_S),
     _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
     Fault("killed workers", "no-live-worker", 3.0, _take_away("workers"), _bring_back("workers"), readyz="No worker",
           is_quick=True),

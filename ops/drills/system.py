@@ -21,6 +21,7 @@ from redis import Redis
 
 from ops.drills.fleet import RedisFleet
 from ops.drills.proxy import CountingProxy
+from ops.drills.workers import slow
 from ops.run import processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port, private_directory
 from ops.run.supervisor import START_PATIENCE_S, Member, Supervisor, log_file
@@ -46,6 +47,7 @@ class Shape:
     num_apis: int = 1
     settings: Settings = DRILL_SETTINGS
     worker_command: tuple[str, ...] = ()  # empty: the worker that ships
+    slowed_to_per_s: float = 0.0  # each worker ends about so many requests; 0: as many as it can
     proxied: str = ""  # name of the member that reaches Redis through the counting proxy
     unread: str = ""  # name of the member whose output is a pipe that nobody reads
     is_watched: bool = False  # a primary, a replica and three sentinels, instead of one Redis
@@ -58,6 +60,7 @@ class System:
         """`stack` ends what it holds."""
         self.shape = shape
         self._stack = stack
+        self._worker_command = slow(shape.slowed_to_per_s) if shape.slowed_to_per_s else shape.worker_command
         if shape.is_watched:
             self.fleet = RedisFleet(directory)
             stack.callback(self.fleet.stop)
@@ -84,8 +87,8 @@ class System:
         command: list[str] = processes.miniserve_command(role)
         if role == "api":
             settings = replace(settings, port=int(self.urls[number - 1].rpartition(":")[2]))
-        elif self.shape.worker_command:
-            command = [*self.shape.worker_command]
+        elif self._worker_command:
+            command = [*self._worker_command]
         log: IO[bytes] | int = log_file()
         if name == self.shape.unread:
             reading, log = os.pipe()

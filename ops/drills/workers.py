@@ -1,7 +1,7 @@
 """The workers of the drills: the one that ships, made slow, or made to die of one sentence.
 
 `python -m ops.drills.workers slow PER_S`: it writes the longest output there is for every sentence, which makes no
-edit, and computes so long for each token that it ends about PER_S requests a second. The work is the same for each.
+edit, and computes so long for each token that it ends PER_S requests in a second of a core. All cost the same.
 `python -m ops.drills.workers poisoned`: the process dies, as if by a fault in a library, whenever it computes
 `POISON`. Settings come from the environment.
 """
@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 from hashlib import sha256
-from time import thread_time
+from time import monotonic, thread_time
 from typing import Any
 
 import numpy as np
@@ -31,13 +31,17 @@ POISON = "The poison goed into the river."
 _ROWS = 14 + MAX_OUTPUT_TOKENS  # of one request: its prompt, and a decode step for each token of its output
 _ANY_ID = 2  # no <eos>
 _WORK = bytes(65_536)
+_TRIAL_S = 0.3
 _COMMAND = (sys.executable, "-m", "ops.drills.workers")
 POISONED = (*_COMMAND, "poisoned")
 
 
 def slow(per_s: float) -> tuple[str, ...]:
-    """What starts a worker that ends about so many requests a second in full batches, on every machine."""
-    return (*_COMMAND, "slow", str(per_s))
+    """What starts a worker that ends about so many requests a second in full batches, as busy as the machine is now."""
+    begun_s, until_s = monotonic(), thread_time() + _TRIAL_S
+    while thread_time() < until_s:
+        sha256(_WORK)
+    return (*_COMMAND, "slow", str(per_s * (monotonic() - begun_s) / _TRIAL_S))
 
 
 def slowed(engine: Engine, settings: Settings, per_s: float) -> Engine:

@@ -11,7 +11,6 @@ import pytest
 
 from api.grammar.sentences import find_sentences
 from ops.drills.system import Shape, running
-from ops.drills.workers import slow
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client
@@ -24,7 +23,7 @@ from tests.running_system import wait_until
 NUM_ANSWERS = 300
 NUM_CLIENTS = 32
 SCRAPE_EVERY_S = 0.2
-SHAPE = Shape(num_apis=2, worker_command=slow(60.0))
+SHAPE = Shape(num_apis=2, slowed_to_per_s=60.0)
 PLACES = ("request_success_total", "request_failure_total", "num_requests_waiting", "num_requests_running")
 
 
