@@ -27,6 +27,7 @@ from ops.run.embedded_redis import EmbeddedRedis, free_port, private_directory
 from ops.run.supervisor import START_PATIENCE_S, Member, Supervisor, log_file
 from ops.run.up import why_not_ready
 from scheduler.settings import Settings
+from worker.model.blas import configure_blas
 from worker.queue.redis_py import connect
 
 _STOP_PATIENCE_S = 20.0
@@ -94,7 +95,9 @@ class System:
             reading, log = os.pipe()
             for end in (reading, log):
                 self._stack.callback(os.close, end)
-        return Member(name, command, processes.environment(settings.to_env()), log, _STOP_PATIENCE_S)
+        env = processes.environment(settings.to_env())
+        configure_blas(env)  # as the command line does: those of `workers` import NumPy at once
+        return Member(name, command, env, log, _STOP_PATIENCE_S)
 
     def start(self) -> None:
         if self.shape.is_watched:
