@@ -41,7 +41,7 @@ def eval_(
     show: tuple[str, ...],
     **calibration: Any,
 ) -> None:
-    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}.
+    """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, or M2 (.m2).
 
     A sentence that equals its correction is a clean one. The whole product is scored at the strictness it is served
     with, guard included; with --calibrate, what the model makes of FILEs at every strictness decides.

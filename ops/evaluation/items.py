@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from api.grammar.reasons import Reason
+from ops.evaluation.m2 import read_m2
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,12 @@ _ADAPTER = TypeAdapter(Item)
 
 
 def read_items(path: Path) -> list[Item]:
-    """The items of a file; blank lines are skipped. Raises ValueError naming the line that is none."""
+    """The items of a file of JSON lines, or of M2 (`.m2`). Raises ValueError naming the line that is none."""
+    if path.suffix == ".m2":
+        try:
+            return [Item(sentence, corrected) for sentence, corrected in read_m2(path.read_text(encoding="utf-8"))]
+        except ValueError as error:
+            raise ValueError(f"{path}, {error}") from None
     lines = path.read_bytes().split(b"\n")
     return [_parse_item(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
 

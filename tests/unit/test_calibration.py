@@ -1,15 +1,17 @@
-"""How certain an edit must be for each reason."""
+"""How certain an edit must be for each reason, and how files of M2 are read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS
 from api.grammar.reasons import Reason
 from ops.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
-from ops.evaluation.items import Item
+from ops.evaluation.items import Item, read_items
 from ops.evaluation.scores import Answer, Result
 from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT
 from worker.model.weights import load_weights
@@ -60,3 +62,32 @@ def test_what_is_written_asks_so_much_at_the_strictness_that_ships(tmp_path: Pat
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.MISSING_BE])] == 6.0
     assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.PAST_IRREG])] == 2.5
     assert config.long_bias == LONG_BIAS
+
+
+M2 = """S He go to school , did n't he ?
+A 1 2|||R:VERB:SVA|||goes|||REQUIRED|||-NONE-|||0
+A 5 6|||R:VERB:TENSE|||does|||REQUIRED|||-NONE-|||0
+A 1 2|||R:VERB|||went|||REQUIRED|||-NONE-|||1
+
+S It is fine ( now ) .
+A -1 -1|||noop|||-NONE-|||REQUIRED|||-NONE-|||0
+"""
+
+
+def test_m2_gives_the_first_annotators_corrections_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "set.m2"
+    path.write_text(M2, encoding="utf-8")
+
+    assert read_items(path) == [
+        Item("He go to school, didn't he?", "He goes to school, doesn't he?"),
+        Item("It is fine (now).", "It is fine (now)."),
+    ]
+
+
+@pytest.mark.parametrize("text", ["S He go\nA 5 6|||X|||goes|||R|||-|||0\n", "S He go\nA x\n", "He go\n"])
+def test_a_line_that_is_no_m2_is_named(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "set.m2"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ValueError, match=r"set.m2, line \d: "):
+        read_items(path)
