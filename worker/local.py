@@ -1,7 +1,7 @@
 """The modes without a queue: the model runs in the API process, one sentence at a time on each engine.
 
 `LocalEngines` takes the place of the API's end of the queue and of its observer. A thread pool with one thread for each
-engine is the queue: sentences run in the order of their arrival. What needs Redis is refused here, and nowhere else.
+engine is the queue: requests run in the order of their arrival. What needs Redis is refused here, and nowhere else.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class LocalEngines(ApiMailbox):
             totals=totals,
             queue_depth=self._num_waiting,
             num_waiting=self._num_waiting,
-            num_running=len(self._jobs) - self._num_waiting,
+            num_running=len(self._jobs) - self._num_waiting,  # one too many where a long text alone is there
             reserved_tokens=self._reserved_tokens,
         )
 
@@ -173,6 +173,8 @@ class LocalEngines(ApiMailbox):
     def close(self) -> None:
         """Those that run end after their iteration."""
         super().close()
+        for job in self._jobs.values():
+            job.cancel()
         self._jobs.clear()
         self._pool.shutdown(wait=False, cancel_futures=True)
 

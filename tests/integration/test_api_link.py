@@ -187,6 +187,49 @@ def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
         api.close()
 
 
+def test_what_is_asked_of_a_redis_that_hangs_ends_with_the_link(
+    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 3600.0)
+    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
+    api = SubmittingMailbox(Address(private_redis.url, 3600.0))
+    assert api.status().redis_ok
+    os.kill(private_redis.pid, signal.SIGSTOP)
+    try:
+        asked = asyncio.run_coroutine_threadsafe(api.own.ask(("PING",)), api.loop)
+        assert eventually(lambda: api.own._link._groups)
+        api.loop.call_soon_threadsafe(api.own.close)
+
+        with pytest.raises(NotReady):
+            asked.result(patient(10))
+    finally:
+        os.kill(private_redis.pid, signal.SIGCONT)
+        api.close()
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]])
+def test_what_redis_accepts_after_its_client_was_refused_is_called_off(
+    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, names: list[str]
+) -> None:
+    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 0.3)
+    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
+    api = SubmittingMailbox(Address(private_redis.url, 3600.0))
+    assert api.status().redis_ok
+    wanted = a_bare_submission(list(map(a_request, names)))
+    wanted.may_be_known = False
+    os.kill(private_redis.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(NotReady):
+            unblocked(lambda: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
+    finally:
+        os.kill(private_redis.pid, signal.SIGCONT)
+
+    rows = Redis.from_url(private_redis.url, protocol=3)
+    assert eventually(lambda: rows.hget("rq:job:a", "status"))
+    assert eventually(lambda: rows.llen("rq:queue:correct") == 0)
+    api.close()
+
+
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:
     api, sizes = house.api(), []
     connection, send = api.own._link._connection, api.own._link._connection.send

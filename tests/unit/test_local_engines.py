@@ -264,14 +264,19 @@ async def close(local: LocalEngines) -> None:
 
 
 def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: LocalEngines, engine: Engine) -> None:
+    faults: list[dict[str, object]] = []
+    local._loop.call_soon_threadsafe(local._loop.set_exception_handler, lambda _, fault: faults.append(fault))
     with ThreadPoolExecutor(2) as pool, held(engine) as may_go_on:
-        waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "second")]
-        eventually(lambda: engine.policy.has_work and num_waiting(local) == 1)
+        waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "of", "a", "text")]
+        eventually(lambda: engine.policy.has_work and num_waiting(local) == 3)
         call(local, close(local))
         may_go_on.set()
         errors: Sequence[BaseException | None] = [each.exception(LONG_S) for each in waiting]
 
     assert {type(error) for error in errors} <= {ShuttingDown, type(None)} and ShuttingDown in map(type, errors)
+    eventually(lambda: not local._reserved_tokens)
+    assert_balanced(call(local, local.observe()), accepted=4)
+    assert faults == []
     with pytest.raises(ShuttingDown):
         correct(local, "late")
 

@@ -89,8 +89,13 @@ class RedisApiMailbox(ApiMailbox):
             if reply[0] != b"known":
                 self._conclude(wanted, reply, run_id)
                 return
-        except BaseException:
-            self._remove(wanted)
+        except BaseException as error:
+            # Redis may have accepted it all the same; with a key the client comes back for it.
+            is_unknown = wanted.may_be_known if isinstance(error, NotReady) else not isinstance(error, ServingError)
+            if is_unknown and not wanted.key:
+                self.abandon(wanted)
+            else:
+                self._remove(wanted)
             raise
         self._remove(wanted)
         wanted.join(reply[1].decode())

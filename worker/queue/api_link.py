@@ -128,6 +128,7 @@ class Link:
                 await asyncio.sleep(_PAUSE_S)
         finally:
             self._connection.close()
+            self._give_up(MailboxDown("stopped"), inf)
 
     async def _exchange(self) -> None:
         """Send the next packet, and wait for its replies. Raises MailboxDown."""
@@ -252,7 +253,11 @@ class Link:
 
     def _give_up(self, error: BaseException, now: float) -> None:
         """Fail what has waited for as long as it may, also what is under way."""
-        late = [call for call in chain(self._calls, *self._groups) if now >= call.give_up_at_s]
+        sent = [call for call in chain.from_iterable(self._groups) if now >= call.give_up_at_s]
+        for call in sent:
+            if isinstance(call, Submission):
+                call.may_be_known = True
+        late = [*sent, *(call for call in self._calls if now >= call.give_up_at_s)]
         for call in late:
             _settle(call, error, "")
         if late:

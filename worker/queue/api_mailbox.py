@@ -17,6 +17,7 @@ from typing import Any
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
+    NotReady,
     QueueFull,
     RateLimited,
     RequestFailed,
@@ -112,7 +113,9 @@ class ApiMailbox(ABC):
         open_ids = [
             job_id
             for job_id in self._remove(wanted, job_ids)
-            if wanted.outcomes[job_id] is None or isinstance(wanted.outcomes[job_id], ShuttingDown)
+            if (outcome := wanted.outcomes[job_id]) is None
+            or isinstance(outcome, ShuttingDown)
+            or (isinstance(outcome, NotReady) and wanted.may_be_known)  # sent, and no reply came
         ]
         if open_ids:
             self._cancel(open_ids, FinishReason.CANCELLED if wanted.left_s() else FinishReason.EXPIRED)

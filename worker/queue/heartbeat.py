@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import random
 import secrets
 import socket
 import threading
@@ -60,7 +61,9 @@ class Reporter:
     def command(self, totals: Mapping[str, float]) -> Command:
         """The report to send now; `note_reply` learns what came of it. `totals` only grow."""
         if self._command is None:
-            news = [(name, value) for name, value in totals.items() if value != self._taken.get(name, 0)][:_MOST_FIELDS]
+            news = [(name, value) for name, value in totals.items() if value != self._taken.get(name, 0)]
+            if len(news) > _MOST_FIELDS:
+                news = random.sample(news, _MOST_FIELDS)  # none is left out for ever
             words = [word for name, value in news for word in (name, repr(value - self._taken.get(name, 0)))]
             self._sent = dict(news)
             self._command = script("report", self._process, self._number, "1" if self._is_api else "", *words)

@@ -60,7 +60,7 @@ def _of_sentinels(url: str, options: dict[str, Any]) -> Redis:
     plain = f"{scheme.removesuffix('+sentinel')}://{login}{at}primary/{database}"
     known = parse_url(f"{plain}?{urlencode([pair for pair in pairs if pair[0] not in SENTINEL_OPTIONS])}")
     tls = {name: value for name, value in known.items() if name.startswith("ssl_")} | {"ssl": scheme[:6] == "rediss"}
-    own = {name.removeprefix("sentinel_"): value for name, value in pairs if name in SENTINEL_OPTIONS}
+    own = {name.removeprefix("sentinel_"): unquote(value) for name, value in pairs if name in SENTINEL_OPTIONS}
     patience = dict.fromkeys(("socket_timeout", "socket_connect_timeout"), ASK_TIMEOUT_S)
     sentinels = Sentinel(
         [host_and_port(host) for host in hosts.split(",")], sentinel_kwargs=options | tls | own | patience
