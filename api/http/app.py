@@ -1,7 +1,7 @@
 """The application: its routes, POST /correct and POST /correct/batch among them, and what plug-ins add to them.
 
 Each view is awaited by the event loop, with the exchange and the request (api/http/handler.py); Flask holds the table
-of routes. Nothing here knows of Redis or of queues. Methods raise a ServingError where they give no reply.
+of routes. Methods raise a ServingError where they give no reply.
 """
 
 from __future__ import annotations
