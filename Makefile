@@ -18,8 +18,8 @@ LOCK := $(TOOLS)/bin/uv --quiet pip compile pyproject.toml --upgrade --universal
 # Tests wait for processes that start or die more than half of their time: four keep two cores at work.
 TEST_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest -q
-# Each process has a Redis and a system of its own; who has nothing left to do takes tests over from the other.
-PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist worksteal
+# A file stays in one process, in which its systems start once; those with many processes come last.
+PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 OLDEST_RQ := 2.12.0
 RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py)
 # Tests start hundreds of processes, and each would compile our packages anew.
