@@ -21,6 +21,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # A file stays in one process, in which its systems start once; those with many processes come last.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 OLDEST_RQ := 2.12.0
+MUTMUT := $(VENV)/mutmut-3.8.1
 RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py)
 # Tests start hundreds of processes, and each would compile our packages anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -109,9 +110,10 @@ test-training: $(TRAINING_STAMP) ## the tests of the training and of its sentenc
 test-pythons: ## `make up` and `make test` with the Pythons of Debian 13 and of the newest, in chroots; needs root and debootstrap
 	@./ops/deploy/pythons_drill.sh
 
-mutants: $(TEST) ## change the code in thousands of places; name the changes that no test sees (MUTANTS="scheduler.batching*")
-	@$(PIP) install mutmut==3.8.1
-	@$(BIN)/mutmut run $(if $(MUTANTS),"$(MUTANTS)") && $(BIN)/mutmut results
+mutants: $(TEST) ## change the code in a hundred places of each part; name the changes that no test sees (MUTANTS="300 scheduler guard")
+	@# In a folder of its own: with its setproctitle, gunicorn would give its processes other names.
+	@test -d $(MUTMUT) || $(PIP) install --target $(MUTMUT) mutmut==3.8.1
+	@PYTHONPATH=$(abspath $(MUTMUT)) $(BIN)/python -m tests.mutants $(MUTANTS)
 
 docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build && echo "open site/index.html" # not --quiet: that counts no warnings

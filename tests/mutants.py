@@ -1,0 +1,98 @@
+"""How many small faults the tests see: `make mutants`, or `python -m tests.mutants [NUM [PART ...]]`.
+
+mutmut writes changes of a comparison, a number or a name into a copy of the code, and MUTANT_UNDER_TEST says which one
+is in force. The Lua of the queue, which mutmut does not know, is changed likewise. Of each part a sample is tried, the
+same each time: a change is seen if a test of the part fails. It prints those that are not, and the share that is.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from mutmut import __main__ as mutmut
+
+from tests.pace import patient
+
+SEED = 1
+COPY = Path("mutants")
+LUA = Path("worker", "queue", "lua")
+_UNIT = {
+    "scheduler": "addresses alerts capacity capacity_command capacity_simulated continuous_batching engine health "
+    "monitor observations pools pools_observed progress settings static_batching wire_forms",
+    "queue": "known_refusals wire_forms",
+    "guard": "guard corrections pipeline",
+    "lua": "",
+}
+TESTS = {part: [f"tests/unit/test_{name}.py" for name in names.split()] for part, names in _UNIT.items()}
+TESTS["queue"].append("tests/contract")
+TESTS["lua"].append("tests/contract")
+FILES = {"scheduler": "scheduler/", "queue": "worker/queue/", "guard": "api/grammar/guard.py"}
+SWAPS = {
+    " < ": " <= ", " <= ": " < ", " > ": " >= ", " >= ": " > ", " == ": " ~= ", " ~= ": " == ", " and ": " or ",
+    " or ": " and ", " + ": " - ", " - ": " + ", " * ": " / ", "not ": "", "true": "false", "false": "true",
+    "max(": "min(", "min(": "max(",
+}  # fmt: skip
+_SWAPPED = re.compile("|".join([*map(re.escape, SWAPS), r"\b\d+\b"]))
+
+
+def python_unseen(part: str, num: int) -> tuple[list[str], int]:
+    """The changes of a sample that no test has seen, and how many there are to try."""
+    files = mutmut.collect_source_file_mutation_data(mutant_names=())[1]
+    paths = {name: path for path in files if path.startswith(FILES[part]) for name in files[path].exit_code_by_key}
+    names = random.Random(SEED).sample(sorted(paths), min(num, len(paths)))
+    return [mutmut.get_diff_for_mutant(name, paths[name]) for name in names if _holds(part, name)], len(paths)
+
+
+def lua_unseen(part: str, num: int) -> tuple[list[str], int]:
+    """The same of the scripts."""
+    texts = {path: path.read_text() for path in sorted(LUA.glob("*.lua"))}
+    places = [
+        (path, place) for path, text in texts.items() for place in _SWAPPED.finditer(re.sub("--.*", _blank, text))
+    ]
+    unseen = []
+    for path, place in random.Random(SEED).sample(places, min(num, len(places))):
+        text, put = texts[path], SWAPS[place[0]] if place[0] in SWAPS else str(int(place[0]) + 1)
+        (COPY / path).write_text(text[: place.start()] + put + text[place.end() :])
+        if _holds(part):
+            number = text.count("\n", 0, place.start())
+            unseen.append(f"{path}:{number + 1}: {place[0]!r} > {put!r} in {text.splitlines()[number].strip()}")
+        (COPY / path).write_text(text)
+    return unseen, len(places)
+
+
+def _blank(comment: re.Match[str]) -> str:
+    return " " * len(comment[0])
+
+
+def _holds(part: str, mutant: str = "") -> bool:
+    """Whether all tests pass. One that waits for what never comes has seen the change."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--hypothesis-seed=0", *TESTS[part]]
+    env = os.environ | {"MUTANT_UNDER_TEST": mutant}
+    with suppress(subprocess.TimeoutExpired):
+        done = subprocess.run(command, cwd=COPY, env=env, stdout=subprocess.DEVNULL, timeout=patient(60))
+        return done.returncode == 0
+    return False
+
+
+def main(num: str = "100", *parts: str) -> None:
+    shutil.rmtree(COPY, ignore_errors=True)
+    mutmut.set_mutant_under_test("mutant_generation")
+    mutmut.copy_src_dir()
+    mutmut.copy_also_copy_files()
+    mutmut.create_mutants(max_children=1)
+    for part in parts or TESTS:
+        assert _holds(part), f"the tests of {part} fail without a change"
+        unseen, num_all = (lua_unseen if part == "lua" else python_unseen)(part, int(num))
+        num_tried = min(int(num), num_all)
+        print(*unseen, f"{part}: {num_tried - len(unseen)} of {num_tried} seen, {num_all} in all", sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
