@@ -81,8 +81,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
 
 
 def _run(name: str, plan: Plan, out: Path) -> None:
-    if sweeps := sorted(out.glob(f"*-static-sweep/{static_sweep.CSV}")):
-        plan = replace(plan, static=static_sweep.best_setting(read_rows(sweeps[-1])))
+    if name == "modes":
+        plan = replace(plan, static=static_sweep.newest_best_setting(out) or plan.static)
     folder = out / f"{date.today().isoformat()}-{name}"
     folder.mkdir(parents=True, exist_ok=True)
     # Before the measurement: the commit may be another one by its end.

@@ -7,7 +7,7 @@ from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
-from ops.bench.experiment import Case, Load, Plan, Row, measured, medians, medians_table
+from ops.bench.experiment import Case, Load, Plan, Row, measured, medians, medians_table, read_rows
 from ops.load.arrivals import Limits
 
 CSV = "batch_sweep.csv"
@@ -30,9 +30,14 @@ def measure(plan: Plan) -> Iterator[Row]:
     return measured(cases, [load], plan, "static-sweep")
 
 
-def best_setting(rows: list[Row]) -> tuple[int, float]:
-    """(max_batch, max_wait_ms) of the highest throughput."""
-    static = [row for row in rows if row["mode"] == "static"]
+def newest_best_setting(out: Path) -> tuple[int, float] | None:
+    """(max_batch, max_wait_ms) of the highest throughput in the newest folder of results, but broken off ones."""
+    sweeps = map(read_rows, sorted(out.glob(f"*-static-sweep/{CSV}"), reverse=True))
+    statics = ([row for row in rows if row["mode"] == "static"] for rows in sweeps)
+    return next(map(_best_setting, filter(None, statics)), None)
+
+
+def _best_setting(static: list[Row]) -> tuple[int, float]:
     found = medians(static, ("max_batch", "max_wait_ms"), ["throughput_per_s"])
     max_batch, max_wait_ms, _ = max(zip(*found.values(), strict=True), key=itemgetter(2))
     return int(max_batch), max_wait_ms

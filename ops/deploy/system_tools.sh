@@ -27,10 +27,10 @@ TOOLS=(
   "xdotool xdotool"
   "texstudio texstudio"
   "soffice libreoffice-writer"
-  "soffice python3-uno"
 )
 
 missing=()
+[ "${1:-}" != nightly ] || /usr/bin/python3 -c 'import uno' 2>/dev/null || missing+=(python3-uno)
 for tool in "${TOOLS[@]}"; do
   read -r command package <<<"$tool"
   command -v "$command" >/dev/null || missing+=("$package")

@@ -100,7 +100,7 @@ def _each(settings: Settings, ids: tuple[str, ...], name: str, done: str) -> Non
                 click.echo(f"{request_id}: {done}")
                 continue
             num_failed += 1
-            unknown = f"there is no request {request_id}; dead letters are kept for a week"
+            unknown = f"there is no request {words.printable(request_id)}; dead letters are kept for a week"
             fault = f"request {request_id} is no dead letter, it is {_SPOKEN.get(found, found)}" if found else unknown
             click.echo(f"miniserve: {fault}", err=True)
     except MailboxDown as error:

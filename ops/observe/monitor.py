@@ -136,7 +136,7 @@ def payload_of(change: Change, now: datetime) -> dict[str, Any]:
         "alert": rule.name,
         "severity": rule.severity.value,
         "sentence": change.sentence,
-        "value": change.value,
+        "value": round(change.value, 4),
         "limit": rule.bars.raise_above,
         "held_s": round(change.held_s, 1),
         "at": now.isoformat(timespec="milliseconds"),

@@ -21,7 +21,6 @@ from scheduler.errors import NotReady, RemovedByOperator
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
-    SubmittingMailbox,
     a_request,
     an_answer,
     eventually,
@@ -30,7 +29,7 @@ from tests.mailbox_house import (
     unblocked,
 )
 from worker.queue import api_link
-from worker.queue.protocol import MailboxDown, Submission
+from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
 
 
@@ -58,16 +57,6 @@ def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: fl
         except MailboxDown:
             answers = []
         time.sleep(pause_s)
-
-
-def submit_until_accepted(api: SubmittingMailbox, request_id: str) -> Submission:
-    def attempt() -> Submission | None:
-        try:
-            return api.submit(a_request(request_id))
-        except NotReady:
-            return None
-
-    return eventually(attempt, within_s=20)
 
 
 def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(

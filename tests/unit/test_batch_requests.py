@@ -20,7 +20,7 @@ from scheduler.errors import (
     ServingError,
     ShuttingDown,
 )
-from scheduler.messages import Completion, Timings
+from scheduler.messages import Completion, FinishReason, Timings
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, corrector_of
 from worker.queue.protocol import Submission
@@ -97,3 +97,11 @@ def test_who_leaves_or_is_sent_away_takes_the_whole_batch_along(error: ServingEr
         run(mailbox, "He came.", "She left.", "They stayed.")
 
     assert mailbox.abandoned == ["id-1", "id-2", "id-3"]
+
+
+def test_an_answer_that_comes_before_the_queue_has_confirmed_its_request_counts_as_accepted() -> None:
+    exchange = Exchange("id")
+
+    exchange.note_answers([Completion("id", FinishReason.STOP, (1,))])
+
+    assert exchange.accepted_s > 0.0

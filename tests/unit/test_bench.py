@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -170,12 +171,19 @@ def test_an_experiment_that_breaks_off_has_its_manifest_and_does_not_end_those_a
     no_servers: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is measured is the commit of the start."""
-    monkeypatch.setattr(static_sweep, "measure", lambda plan: 1 / 0)
+    real = static_sweep.measure
 
-    done = run("static-sweep", "concurrency", "--quick", "--out", tmp_path)
+    def break_off(plan: Plan) -> Iterator[Row]:
+        yield next(real(plan))
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(static_sweep, "measure", break_off)
+
+    done = run("static-sweep", "modes", "concurrency", "--quick", "--out", tmp_path)
 
     assert done.exit_code == 1
     assert "static-sweep failed" in done.output and "ZeroDivisionError" in done.output
+    assert "modes failed" not in done.output
     assert len(list(tmp_path.glob("*-concurrency/*.png"))) == 1
     (manifest,) = tmp_path.glob("*-static-sweep/manifest.json")
     assert json.loads(manifest.read_text()).keys() >= {"command", "commit", "seed", "versions", "machine", "date"}

@@ -27,7 +27,7 @@ def test_a_fault_of_the_sending_itself_is_logged_and_the_next_payload_goes_out(m
     assert (logs[0]["reason"], alerts_of(receiver)) == ("AttributeError", ["b"])
 
 
-@pytest.mark.parametrize("status", [500, 429])
+@pytest.mark.parametrize("status", [500, 429, 408])
 def test_what_may_go_better_later_is_tried_again(status: int) -> None:
     with WebhookReceiver(status, status, 200) as receiver, capture_logs() as logs:
         webhook = Webhook(receiver.url, pauses_s=(0.01, 0.01))
