@@ -25,7 +25,7 @@ COPY = Path("mutants")
 LUA = Path("worker", "queue", "lua")
 _UNIT = {
     "scheduler": "addresses alerts capacity capacity_command capacity_simulated continuous_batching engine health "
-    "monitor observations pools pools_observed progress settings static_batching wire_forms",
+    "line monitor observations pools pools_observed progress settings static_batching wire_forms",
     "queue": "known_refusals wire_forms",
     "guard": "guard corrections pipeline",
     "lua": "",

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.capacity.fleet import Fleet, Shape, shape_of
-from scheduler.capacity.measure import Capacity, measure, workers_needed
+from scheduler.capacity.measure import Capacity, littles_residual, measure, workers_needed
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.capacity.window import last_seconds, rising
 from scheduler.observations import IterationSums
@@ -223,3 +223,7 @@ def test_no_figure_is_ever_negative_or_no_number(seen: Observed) -> None:
     assert set(capacity) == {spec.name for spec in fields(Capacity)}
     assert all(isfinite(value) and value >= 0 for value in capacity.values()), capacity
     assert capacity["workers_needed"] >= 1
+
+
+def test_a_system_that_nobody_has_entered_keeps_littles_law() -> None:
+    assert littles_residual(0.0, arrival_rate=0.0, time_s=0.0) == 0.0
