@@ -68,7 +68,7 @@ def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
     measured = load(f"http://127.0.0.1:{free_port()}", total=3)
 
     assert measured.failures == {"connection refused": 3}
-    assert measured.elapsed_s > 0.02  # it paused after each
+    assert measured.elapsed_s > 0.015  # it paused after each; loops round their times to a millisecond
 
 
 def test_an_open_loop_counts_latency_from_the_due_time_where_no_connection_is_free(serve):
