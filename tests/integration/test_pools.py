@@ -125,6 +125,20 @@ def test_one_pool_without_the_other_is_not_ready(pools: Pools) -> None:
     assert eventually(lambda: api.status().live_workers == 0)
 
 
+def test_who_has_lost_a_prompt_to_another_worker_hands_nothing_over(pools: Pools) -> None:
+    api, first, second = pools.api(), pools.prefill(), pools.prefill()
+    api.submit(a_request("a"))
+    assert take(first) == ["a"]
+    score = pools.client.zscore("rq:wip:correct", f"a:{first.name}")
+    pools.client.zrem("rq:wip:correct", f"a:{first.name}")
+    pools.client.zadd("rq:wip:correct", {f"a:{second.name}": score})
+    pools.client.hset("rq:job:a", "worker_name", second.name)
+
+    hand_over(first, "a")
+
+    assert pools.places() == {"queue": [], "read": [], "wip": [f"a:{second.name}"]}
+
+
 @pytest.mark.parametrize("when", ["while it is read", "while it waits"])
 def test_what_is_deleted_by_hand_is_held_by_nobody(pools: Pools, when: str) -> None:
     api, reader = pools.api(), pools.prefill()
