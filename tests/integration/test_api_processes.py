@@ -9,11 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from api.grammar.edit_script import EOS_ID
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.exposed_metrics import families_of
-from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take
-from tests.running_system import ApiProcess, descendants, is_running, post_sentence, send
+from tests.mailbox_house import eventually
+from tests.running_system import ApiProcess, descendants, is_running, send
 
 NUM_PROCESSES = 2
 
@@ -64,18 +63,3 @@ def test_when_sighup_has_replaced_the_processes_the_port_is_still_served(api: Ap
     eventually(lambda: (pids := processes_of(api)) and len(pids) == NUM_PROCESSES and not pids & before, 20)
 
     assert {send(api.url, "GET", "/healthz").status for _ in range(8)} == {200}
-
-
-def test_a_warm_shutdown_answers_the_requests_of_every_process(api: ApiProcess, house: RedisHouse) -> None:
-    eventually(lambda: len(processes_of(api)) == NUM_PROCESSES)
-    worker = house.worker()
-    with ThreadPoolExecutor(6) as pool:
-        waiting = [pool.submit(post_sentence, api.url, "He went home") for _ in range(6)]
-        ids: list[str] = []
-        eventually(lambda: ids.extend(take(worker)) or len(ids) == len(waiting))
-
-        api.process.send_signal(signal.SIGTERM)
-        worker.exchange([an_answer(request_id, EOS_ID) for request_id in ids], AMPLE, 0)
-
-        assert [reply.result().status for reply in waiting] == [200] * 6
-    assert api.process.wait() == 0

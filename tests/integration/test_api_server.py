@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import json
 import os
 import signal
 import socket
@@ -11,14 +10,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import pytest
 
 from api.grammar.edit_script import EOS_ID
 from api.server.application import bind
 from ops.run import processes
-from ops.run.embedded_redis import EmbeddedRedis, free_port
+from ops.run.embedded_redis import free_port
 from scheduler.messages import Delivery
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.pace import patient
@@ -38,25 +36,18 @@ def api(redis_url: str) -> Iterator[ApiProcess]:
         yield process
 
 
-@pytest.fixture(scope="module")
-def shared_api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
-    """A replica that lives through all tests here."""
-    with ApiProcess(redis_server.url) as process:
-        yield process
-
-
 def answer(worker: WorkerMailbox, delivery: Delivery) -> None:
     worker.exchange([an_answer(delivery.request.request_id, EOS_ID)], AMPLE)
 
 
-def test_a_port_in_use_is_one_line_and_status_1(shared_api: ApiProcess, redis_url: str) -> None:
-    command = processes.miniserve_command("api", "--port", str(shared_api.port), "--redis-url", redis_url)
+def test_a_port_in_use_is_one_line_and_status_1(api: ApiProcess, redis_url: str) -> None:
+    command = processes.miniserve_command("api", "--port", str(api.port), "--redis-url", redis_url)
 
     second = subprocess.run(command, capture_output=True, text=True)
 
     assert second.returncode == 1
     (line,) = second.stderr.splitlines()
-    assert f"127.0.0.1:{shared_api.port}" in line and "--port" in line
+    assert f"127.0.0.1:{api.port}" in line and "--port" in line
 
 
 def test_a_redis_that_does_not_answer_is_one_warning_without_its_password() -> None:
@@ -141,68 +132,6 @@ def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProce
     api.process.kill()
 
     eventually(lambda: not any(map(is_running, below)), within_s=5.0)
-
-
-@pytest.mark.parametrize("start", ["POST /correct/batch", "GET /v2/check"])
-def test_bodies_that_do_not_come_hold_no_thread_that_others_need(shared_api: ApiProcess, start: str) -> None:
-    with ExitStack() as held:
-        for _ in range(260):
-            rude = held.enter_context(shared_api.connect())
-            rude.sendall(f"{start} HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n".encode())
-        for _ in range(2):  # the first comes behind all of them
-            assert shared_api.status_of("/v2/languages") == 200
-
-
-def test_a_chunked_body_over_the_limit_gets_its_answer(shared_api: ApiProcess) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", shared_api.port)
-    chunks = (b" " * 65_536 for _ in range(160))
-
-    connection.request("POST", "/correct", chunks, {"Content-Type": "application/json"}, encode_chunked=True)
-
-    response = connection.getresponse()
-    assert (response.status, json.loads(response.read())["type"].rpartition(":")[2]) == (413, "body-too-large")
-    connection.request("GET", "/healthz")
-    assert connection.getresponse().status == 200
-
-
-def test_an_endless_body_is_cut_off_after_a_bounded_part(shared_api: ApiProcess) -> None:
-    chunk = b"10000\r\n" + b" " * 65_536 + b"\r\n"
-    num_sent = 0
-    with shared_api.connect() as connection:
-        head = (
-            b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
-        )
-        connection.sendall(head)
-        with pytest.raises(OSError):
-            while num_sent < 64 * 1024 * 1024:
-                connection.sendall(chunk)
-                num_sent += len(chunk)
-
-    assert 15 * 1024 * 1024 < num_sent < 40 * 1024 * 1024
-
-
-def test_every_answer_has_one_date(shared_api: ApiProcess) -> None:
-    for path in ("/", "/docs", "/openapi.json", "/metrics", "/healthz", "/nowhere"):
-        assert len(send(shared_api.url, "GET", path).headers.get_all("Date")) == 1, path
-
-
-@pytest.mark.parametrize("head", [
-    b"nonsense", b"GET / HTTP/1.1", b"GET / HTTP/2.0\r\nHost: x", b"GET / HTTP/1.1\r\nHost: x" + b"\r\nX-Y: y" * 100,
-])  # fmt: skip
-def test_an_unreadable_head_gets_a_problem_document(shared_api: ApiProcess, head: bytes) -> None:
-    with shared_api.connect() as connection:
-        connection.sendall(head + b"\r\n\r\n")
-        reply = b"".join(iter(lambda: connection.recv(4096), b""))
-
-    start, _, body = reply.partition(b"\r\n\r\n")
-    assert start.startswith(b"HTTP/1.1 400")
-    assert b"application/problem+json" in start
-    problem = json.loads(body)
-    assert problem["type"].endswith("invalid-header")
-    shared_api.wait_for_line(rf"request .*request_id={problem['request_id']} .*status=400", 10)
-    assert "Invalid HTTP request" not in shared_api.output()
-    counted = 'miniserve_http_responses_total{route="none",status="400"}'
-    eventually(lambda: counted in send(shared_api.url, "GET", "/metrics").body)
 
 
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import socket
 import struct
-import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -18,35 +16,6 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse, eventually, take
 from tests.running_system import ApiProcess, post_sentence, real_worker, send
-
-PROBE_EVERY_S = 0.05
-
-
-class Prober:
-    """Asks one path again and again, each time on a new connection."""
-
-    def __init__(self, url: str, path: str) -> None:
-        self.answers: list[tuple[float, int]] = []  # when it came, status
-        self._url, self._path = url, path
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> Prober:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stopping.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopping.wait(PROBE_EVERY_S):
-            status = send(self._url, "GET", self._path).status
-            self.answers.append((time.monotonic(), status))
-
-    def first(self, status: int, after: float, within_s: float = 10.0) -> None:
-        """Wait until that status is seen after a moment."""
-        eventually(lambda: any(at > after and found == status for at, found in self.answers), within_s)
 
 
 def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiProcess, redis_url: str) -> None:
@@ -109,16 +78,13 @@ def ready_api(own_redis: EmbeddedRedis) -> Iterator[ApiProcess]:
 def test_a_redis_that_hangs_makes_readyz_503_at_once_and_healthz_not(
     own_redis: EmbeddedRedis, ready_api: ApiProcess
 ) -> None:
-    with Prober(ready_api.url, "/readyz") as ready, Prober(ready_api.url, "/healthz") as health:
-        own_redis.process.send_signal(signal.SIGSTOP)
-        try:
-            ready.first(503, after=time.monotonic())  # while Redis still hangs: a probe waits for none
-            time.sleep(0.5)
-        finally:
-            own_redis.process.send_signal(signal.SIGCONT)
-        ready.first(200, after=time.monotonic())
-
-    assert {status for _, status in health.answers} == {200}
+    own_redis.process.send_signal(signal.SIGSTOP)
+    try:
+        eventually(lambda: ready_api.readiness() == 503)  # while Redis still hangs: a probe waits for none
+        assert ready_api.status_of("/healthz") == 200
+    finally:
+        own_redis.process.send_signal(signal.SIGCONT)
+    ready_api.wait_until_ready()
 
 
 def test_while_redis_is_full_and_takes_no_request_readyz_says_so(
@@ -135,14 +101,14 @@ def test_while_redis_is_full_and_takes_no_request_readyz_says_so(
 def test_a_replica_that_hears_no_answers_is_not_ready_and_says_why(
     own_redis: EmbeddedRedis, ready_api: ApiProcess
 ) -> None:
-    with Redis.from_url(own_redis.url) as client, Prober(ready_api.url, "/readyz") as ready:
+    with Redis.from_url(own_redis.url) as client:
         client.execute_command("ACL", "SETUSER", "default", "-subscribe")
         client.client_kill_filter(_type="pubsub")
-        ready.first(503, after=time.monotonic())
+        eventually(lambda: ready_api.readiness() == 503)
         detail = send(ready_api.url, "GET", "/readyz").body["detail"]
         refused = post_sentence(ready_api.url, "He goed to school")
         client.execute_command("ACL", "SETUSER", "default", "+subscribe")
-        ready.first(200, after=time.monotonic())
+        ready_api.wait_until_ready()
 
     assert "refused by Redis" in detail
     assert (refused.status, post_sentence(ready_api.url, "He goed to school").status) == (503, 200)
@@ -164,6 +130,8 @@ def test_a_replica_without_a_place_for_a_connection_is_not_ready_until_one_is_fr
 
         eventually(lambda: "as many connections" in send(api.url, "GET", "/readyz").body["detail"])
         assert send(api.url, "GET", "/healthz").status == 200
+        *_, refused = [stack.enter_context(api.connect(f"127.0.2.{1 + number}")) for number in range(10)]
+        assert refused.recv(4096).startswith(b"HTTP/1.1 503 ")
         for connection in held:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closed by a reset
             connection.close()

@@ -7,6 +7,8 @@ import sys
 import pytest
 
 from scheduler.addresses import ClientAddresses
+from scheduler.settings import Settings
+from tests.fake_mailbox import FakeMailbox, client_of
 
 PROXIES = "10.0.0.7, 172.18.0.0/16, fd00::/8"
 
@@ -57,3 +59,14 @@ def test_nothing_long_that_a_client_sends_is_remembered(proxies: str) -> None:
     addresses.of("10.0.0.7", sent)
 
     assert sys.getrefcount(sent) == num_references
+
+
+def test_the_queue_counts_a_request_for_its_client_and_is_not_told_the_address(mailbox: FakeMailbox) -> None:
+    client = client_of(mailbox, Settings(trusted_proxies=PROXIES))
+    for peer, forwarded_for in (("10.0.0.7", "198.51.100.9"), ("198.51.100.9", "192.0.2.1"), ("192.0.2.1", "")):
+        headers = {"X-Forwarded-For": forwarded_for}
+        client.post("/correct", json={"sentence": "He goed"}, headers=headers, environ_base={"REMOTE_ADDR": peer})
+
+    first, second, third = (exchange.client for exchange in mailbox.exchanges)
+    assert first == second != third
+    assert first.isdecimal() and "198.51" not in first  # RQ's tools show the queue

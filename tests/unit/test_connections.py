@@ -100,30 +100,24 @@ def read_all(client: socket.socket) -> bytes:
     return b"".join(iter(lambda: client.recv(4096), b""))
 
 
-def test_a_head_that_never_ends_is_let_go_although_its_client_sends_now_and_then(
-    connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def is_let_go(client: socket.socket) -> bool:
+    """Although it sends now and then."""
+    try:
+        client.send(b"E")
+        return client.recv(1) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionResetError:
+        return True
+
+
+def test_a_head_that_never_ends_is_let_go(connect: Connect, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(protocol, "HEAD_S", 0.2)
     client = connect()
     client.sendall(b"GET / HTTP/1.1\r\nX: ")
-    is_over = threading.Event()
+    client.setblocking(False)
 
-    def dribble() -> None:
-        try:
-            while not is_over.wait(0.02):
-                client.send(b"E")
-        except OSError:
-            pass
-
-    other = threading.Thread(target=dribble)
-    other.start()
-    try:
-        assert client.recv(1) == b""
-    except ConnectionResetError:
-        pass
-    finally:
-        is_over.set()
-        other.join()
+    assert eventually(lambda: is_let_go(client))
 
 
 def test_a_connection_that_sends_nothing_is_closed_when_its_time_is_over(connect: Connect, site: Site) -> None:
@@ -165,24 +159,6 @@ def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
     assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 
-@pytest.mark.parametrize(
-    ("request_bytes", "status"),
-    [
-        (b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * protocol.MAX_HEAD_BYTES, b"400"),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 10_500, b"413"),
-        (b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n", b"400"),
-    ],
-    ids=["a long head", "many chunks", "a broken body"],
-)
-def test_head_and_body_have_a_bound_each_and_who_sends_on_is_answered(
-    connect: Connect, request_bytes: bytes, status: bytes
-) -> None:
-    client = connect()
-    client.sendall(request_bytes)
-
-    assert read_all(client).startswith(b"HTTP/1.1 " + status)
-
-
 @pytest.mark.parametrize("line", [b"Upgrade: h2c", b"upgrade: h2c", b"UPGRADE: h2c", b"upGrade: h2c"], ids=bytes.decode)
 @pytest.mark.parametrize("num_bytes_first", [0, 1, 5, 9, 37])
 def test_a_request_that_offers_an_upgrade_keeps_its_body_wherever_its_packet_ends(
@@ -203,14 +179,20 @@ def test_a_request_that_offers_an_upgrade_keeps_its_body_wherever_its_packet_end
     assert read_all(client).endswith(b"14 bytes")
 
 
-def test_what_follows_a_chunked_body_is_no_header_of_the_request(connect: Connect) -> None:
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        (b"X_Forwarded_For: 192.0.2.1\r\nConnection: close\r\n\r\n", b"connection host x_forwarded_for"),
+        (b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n", b"host transfer-encoding"),
+    ],
+    ids=["an underscore", "behind a chunked body"],
+)  # fmt: skip
+def test_no_header_is_taken_for_another(connect: Connect, more: bytes, names: bytes) -> None:
     client = connect()
-    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
-    client.sendall(b"2\r\n{}\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + more)
+    client.shutdown(socket.SHUT_WR)
 
-    assert b"x-names: host transfer-encoding\r\n" in next(
-        part for part in iter(lambda: client.recv(4096), b"") if b"bytes" in part
-    )
+    assert b"x-names: " + names + b"\r\n" in read_all(client)
 
 
 def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: Connect) -> None:
@@ -236,21 +218,6 @@ def test_answers_to_pipelined_requests_of_a_client_that_left_are_dropped(
     eventually(lambda: site.all() == [])
     eventually(lambda: site.num_requests == site.num_ended)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
-
-
-@pytest.mark.parametrize("line", [b"Transfer-Encoding: gzip, chunked", b"Host: y\r\nContent-Length: 0"])
-def test_a_head_that_two_servers_could_read_differently_is_refused(connect: Connect, line: bytes) -> None:
-    client = connect()
-    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + line + b"\r\n\r\n0\r\n\r\n")
-
-    assert read_all(client).startswith(b"HTTP/1.1 400 ")
-
-
-def test_a_header_with_an_underscore_is_not_taken_for_one_with_a_hyphen(connect: Connect) -> None:
-    client = connect()
-    client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nX_Forwarded_For: 192.0.2.1\r\nConnection: close\r\n\r\n")
-
-    assert b"x-names: connection host x_forwarded_for\r\n" in read_all(client)
 
 
 def test_each_of_several_requests_at_once_is_answered_in_order(connect: Connect) -> None:

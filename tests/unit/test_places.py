@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import errno
+import resource
+from unittest.mock import Mock
+
 import pytest
 
-from api.server.connections import Places
+from api.server.connections import Places, num_connections
+from api.server.serving import Serving
 from scheduler.errors import QueueFull, RateLimited
+from tests.fake_mailbox import site_of
 
 PROXY = "10.0.0.7"
 RUDE, GOOD = "192.0.2.1", "192.0.2.2"
@@ -68,7 +74,24 @@ def test_behind_a_trusted_proxy_the_share_is_that_of_the_client_it_names() -> No
     assert places.enter(PROXY, rude) == "192.0.2.1"
 
 
-def test_a_client_cannot_name_another_by_itself() -> None:
-    places = Places(100, "10.0.0.0/8")
+@pytest.mark.parametrize(("soft", "most"), [(resource.RLIM_INFINITY, 4096), (20_000, 4096), (1024, 768), (300, 64)])
+def test_connections_leave_some_files_to_redis_and_to_python(
+    monkeypatch: pytest.MonkeyPatch, soft: int, most: int
+) -> None:
+    monkeypatch.setattr("api.server.connections.resource.getrlimit", lambda _: (soft, soft))
 
-    assert places.enter(RUDE, [("X-FORWARDED-FOR", "198.51.100.1")]) is None
+    assert num_connections(4096) == most
+
+
+def test_without_a_free_file_a_listener_is_looked_at_with_the_next_tick() -> None:
+    serving, listener = Serving(site_of(), 64), Mock()
+    serving._loop, serving._notify = loop, _ = Mock(), Mock()
+    loop.time.return_value = 1.0
+    listener.accept.side_effect = OSError(errno.EMFILE, "Too many open files")
+
+    serving._accept(listener)
+    before = loop.add_reader.call_count
+    serving._tick(1.0)
+
+    assert loop.remove_reader.call_count == 1
+    assert (before, loop.add_reader.call_count) == (0, 1)

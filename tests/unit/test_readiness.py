@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from api.service.readiness import LOOP_PATIENCE_S, STUCK_AFTER_S, TOO_OLD_S, Readiness
+from scheduler.capacity.progress import Progress
 from scheduler.errors import NotReady, ShuttingDown
 from worker.queue.protocol import MailboxStatus
 
@@ -114,6 +115,27 @@ def test_answers_that_fail_degrade_the_document_and_leave_the_balancer_full() ->
     document = readiness(READY, replace(READY, num_done=10, num_failed=90)).document()
 
     assert (document["status"], document["detail"]) == ("degraded", "90% of the answers fail: see answers-failing.")
+
+
+@pytest.mark.parametrize(
+    ("looks", "stuck_s", "failing_share"),  # a look: when, and how many are open, answered, failed
+    [
+        ([(100.0, 5, 7, 0), (101.0, 5, 8, 0), (102.0, 6, 8, 1), (104.5, 6, 8, 9)], 3.5, 0.9),
+        ([(100.0, 0, 7, 0), (160.0, 0, 7, 0), (161.0, 5, 7, 0)], 1.0, 0.0),  # not since the idle time
+        ([(100.0, 5, 7, 0)], 0.0, 0.0),  # what a new process finds
+        ([(100.0, 5, 0, 0), (109.0, 5, 60, 20)], 0.0, 0.25),
+        ([(100.0, 5, 0, 0), (101.0, 5, 0, 20), (112.0, 5, 80, 20)], 0.0, 0.0),  # of the last ten seconds
+        ([(100.0, 5, 1000, 400), (101.0, 1, 2, 1)], 0.0, 0.0),  # a Redis that was emptied
+    ],
+)
+def test_what_is_open_and_unanswered_is_stuck_and_failures_are_a_share_of_what_ended(
+    looks: list[tuple[float, int, int, int]], stuck_s: float, failing_share: float
+) -> None:
+    subject = Progress()
+    for look in looks:
+        subject.note(*look)
+
+    assert (subject.stuck_s, subject.failing_share) == (stuck_s, failing_share)
 
 
 def test_what_was_counted_is_reported_with_a_question_that_redis_answered() -> None:
