@@ -53,6 +53,7 @@ def test_an_asynchronous_request_answers_at_once_and_its_answer_is_fetched_later
     accepted = post(system.url, body, path, Prefer="respond-async")
 
     location = accepted.headers["Location"]
+    assert (accepted.headers["Preference-Applied"], accepted.headers["Retry-After"]) == ("respond-async", "1")
     reply = eventually(lambda: (got := send(second.url, "GET", location)).status == 200 and got)
 
     assert (accepted.status, accepted.body["status"], location) == (

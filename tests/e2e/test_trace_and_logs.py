@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.running_system import RunningSystem, post_json, post_sentence, send, wait_until
+from tests.running_system import Reply, RunningSystem, post_json, post_sentence, send, wait_until
 from tests.span_collector import Span, SpanCollector
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -120,6 +120,12 @@ def test_a_request_that_asks_has_its_waterfall_in_its_answer_and_no_other_has(sy
     assert trace["total_ms"] == pytest.approx(float(timings["total"]), rel=0.5)
 
 
+def line_of(system: RunningSystem, reply: Reply) -> dict[str, Any]:
+    """Of one request."""
+    request_id = reply.headers["X-Request-ID"]
+    return json.loads(system.wait_for_line(rf'^.*"request_id": "{request_id}".*"event": "request".*$', 10).group())
+
+
 def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningSystem) -> None:
     texts = [f"{MARKER} goed home.", f"He {MARKER} \u00c9toile", MARKER * 3000, f"{MARKER}\u0000", ""]
     replies = [
@@ -137,11 +143,16 @@ def test_every_request_has_its_line_and_no_log_has_a_word_of_it(system: RunningS
             "Accept": "text/event-stream", "Idempotency-Key": f"{MARKER}-key",
         }),
     ]  # fmt: skip
-    answered = replies[0].body["request_id"]
 
-    line = json.loads(system.wait_for_line(rf'^.*"request_id": "{answered}".*"outcome": "answered".*$', 10).group())
-    system.wait_for_line(r'"route": "/correct/batch"', 10)
+    lines = [line_of(system, reply) for reply in replies]
 
+    line = lines[0]
+    assert [line["status"] for line in lines] == [reply.status for reply in replies]
+    assert [line["outcome"] for line in lines[:2] + lines[6:8]] == ["answered"] * 2 + [
+        "invalid-request",
+        "malformed-json",
+    ]
+    assert [line["route"] for line in (lines[5], *lines[8:10])] == ["/correct/batch", "none", "none"]
     assert (line["event"], line["level"], line["process"], line["status"]) == ("request", "info", "api", 200)
     assert line["prompt_tokens"] > line["output_tokens"] > 0 and line["total_ms"] > 0
     assert [reply.status for reply in replies[10:16]] == [200, 404, 400, 400, 200, 200]

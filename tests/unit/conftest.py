@@ -13,12 +13,6 @@ from tests.fake_mailbox import FakeMailbox, client_of
 STDERR.descriptor = os.open(os.devnull, os.O_WRONLY)  # its thread also writes between two tests, among pytest's dots
 
 
-@pytest.fixture(autouse=True)
-def _log_where_it_is_captured(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if "capfd" in request.fixturenames:
-        monkeypatch.setattr(STDERR, "descriptor", 2)
-
-
 @pytest.fixture
 def mailbox() -> FakeMailbox:
     return FakeMailbox()

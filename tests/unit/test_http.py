@@ -204,20 +204,6 @@ def test_an_answer_is_what_the_json_library_makes_of_its_parts(number: int) -> N
     assert json.dumps(document, ensure_ascii=False) == answer
 
 
-@pytest.mark.parametrize(("asked", "corrected"), [(0.99, "He went to school"), (1, "He goed to school")])
-@pytest.mark.parametrize("route", ["/correct", "/correct/batch"])
-def test_an_edit_below_min_confidence_is_left_out(
-    client: FlaskClient, route: str, asked: float, corrected: str
-) -> None:
-    body = {"sentence": "He goed to school", "sentences": ["He goed to school"], "min_confidence": asked}
-
-    document = client.post(route, json=body).get_json()
-
-    (result,) = document.get("results", [document])
-    assert result["corrected"] == corrected
-    assert ("1 edit that is less certain" in result["explanation"]) is (asked == 1)
-
-
 @pytest.mark.parametrize(
     ("error", "status", "retry_after"),
     [
@@ -269,21 +255,6 @@ def test_a_deadline_goes_along_with_the_job(client: FlaskClient, mailbox: FakeMa
         assert send(client, CORRECT, GOED, headers).status_code == 200
 
     assert [exchange.allowed_s for exchange in mailbox.exchanges] == [300.0, 1.5, 300.0]
-
-
-@pytest.mark.parametrize(("path", "body"), [("/correct", GOED), ("/correct/batch", {"sentences": ["He goed", ""]})])
-def test_an_asynchronous_request_is_accepted_and_says_where_its_answer_will_be(
-    client: FlaskClient, mailbox: FakeMailbox, path: str, body: Any
-) -> None:
-    response = client.post(path, json=body, headers={"Prefer": "wait=5, respond-async"})
-
-    (exchange,) = mailbox.exchanges
-    assert (response.status_code, response.get_json()) == (
-        202, {"request_id": exchange.request_id, "status": "queued"}
-    )  # fmt: skip
-    assert response.headers["Location"] == f"/requests/{exchange.request_id}"
-    assert response.headers["Preference-Applied"] == "respond-async"
-    assert response.headers["Retry-After"] == "1"
 
 
 def test_where_nothing_can_be_read_an_asynchronous_request_is_answered_at_once_and_not_kept(

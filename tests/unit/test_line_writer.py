@@ -92,16 +92,6 @@ def test_a_reader_who_has_left_is_no_fault_of_whoever_writes(pipe: Pipe) -> None
     eventually(lambda: writer.num_dropped == 2)
 
 
-def test_a_flush_waits_for_no_reader_who_has_stalled(pipe: Pipe) -> None:
-    writer = pipe.writer()
-    for _ in range(2_000):
-        writer.put(LINE)
-
-    writer.drain(0.05)
-
-    assert writer.has_lines
-
-
 def test_a_child_process_writes_its_own_lines_and_not_its_parents(pipe: Pipe) -> None:
     script = (
         "import os\n"

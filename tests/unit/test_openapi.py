@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
-from api.access.keys import new_key
 from api.grammar.correction import NoteCode
 from api.grammar.reasons import Reason
 from api.http.handler import OPEN_ROUTES
 from api.http.incoming import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.languagetool.form import AUTO, LANGUAGES, NAMES, CheckForm
-from api.learners.routes import document_of
 from api.openapi.routes import description
 from api.service.body import MAX_LEARNER_ID_CHARACTERS, BatchBody, CorrectionBody, check_learner_id, check_sentence
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
-from scheduler.settings import Settings
-from tests.fake_mailbox import check, client_of
 from tests.generate.tables import concrete
 
 # For browsers, not for programs.
@@ -56,14 +49,6 @@ def test_the_document_has_the_routes_of_the_application_and_no_other(
     assert described == routes
 
 
-def test_every_reference_leads_to_a_component_and_every_component_is_used(document: dict[str, Any]) -> None:
-    references = set(re.findall(r'"\$ref": "#/components/(\w+)/([^"]+)"', json.dumps(document)))
-    components = {(kind, name) for kind, named in document["components"].items() for name in named}
-    seldom = {("examples", "method-not-allowed")}  # of a method that no operation has
-
-    assert {one for one in components if one[0] != "securitySchemes"} == references | seldom
-
-
 def test_every_problem_has_an_example_with_its_status_and_title(document: dict[str, Any]) -> None:
     known = {error.slug: error for error in concrete(errors.ServingError)}
     examples = {slug: one["value"] for slug, one in document["components"]["examples"].items()}
@@ -72,7 +57,7 @@ def test_every_problem_has_an_example_with_its_status_and_title(document: dict[s
     for slug, example in examples.items():
         assert (example["status"], example["title"]) == (known[slug].status, known[slug].title)
         assert example["type"].endswith(f":{slug}")
-        assert_described("Problem", example)
+        assert set(example) <= set(document["components"]["schemas"]["Problem"]["properties"])
 
 
 def test_every_slug_of_the_routes_is_of_the_status_that_it_stands_at(document: dict[str, Any]) -> None:
@@ -120,33 +105,6 @@ def test_the_limits_are_those_of_the_checks_beside_the_models(document: dict[str
         assert schemas[kind.__name__]["enum"] == [one.value for one in kind]
 
 
-def assert_described(schema: str, found: object) -> None:
-    """Nothing is missing, nothing of another type, and nothing that the schema does not know."""
-    closed = {
-        name: one | {"additionalProperties": False} if "properties" in one else one
-        for name, one in description()["components"]["schemas"].items()
-    }
-    root = {"$ref": f"#/components/schemas/{schema}", "components": {"schemas": closed}}
-    Draft202012Validator(root).validate(json.loads(json.dumps(found)))
-
-
-def test_answers_are_those_of_the_description(client: FlaskClient) -> None:
-    assert_described("Correction", client.post("/correct", json={"sentence": "He goed home"}).get_json())
-    for headers in ({}, {"X-Trace": "1"}):
-        batch = client.post("/correct/batch", json={"sentences": ["He goed home", "", "x" * 10]}, headers=headers)
-        assert ("trace" in batch.get_json()) == bool(headers)
-        assert_described("BatchAnswer", batch.get_json())
-    waiting = client.post("/correct", json={"sentence": "He goed"}, headers={"Prefer": "respond-async"})
-    assert_described("Pending", waiting.get_json())
-    assert_described("Alive", client.get("/healthz").get_json())
-    assert_described("Ready", client.get("/readyz").get_json())
-    counts = {"since": "1", "corrections": "1", "n:habit": "1", "at:habit": "1", "v:habit:go": "1"}
-    assert_described("Learner", document_of("anna", counts))
-    for language in client.get("/v2/languages").get_json():
-        assert_described("Language", language)
-    assert_described("CheckAnswer", check(client, "He goed home. " + "word " * 65).get_json())
-
-
 @pytest.mark.parametrize(
     "text",
     ["", " ", "\t\n", "a", " a ", "a\x00b", "\x85", "\x7f", "\u00a0", "caf\u00e9", "\U0001f600", "a\r\nb", "\x0b"],
@@ -163,14 +121,3 @@ def test_the_patterns_are_those_of_the_checks(text: str) -> None:
             assert not fits, name
         else:
             assert fits, name
-
-
-def test_the_page_has_a_field_for_a_key_where_one_is_asked_for_and_only_there(
-    client: FlaskClient, tmp_path: Path
-) -> None:
-    (tmp_path / "keys").write_text(new_key("school")[1])
-    asking = client_of(settings=Settings(api_keys_file=str(tmp_path / "keys")))
-    pages = {name: one.get("/docs").get_data(as_text=True) for name, one in (("open", client), ("asks", asking))}
-
-    assert 'id="key"' in pages["asks"] and "Open without a key" in pages["asks"]
-    assert 'id="key"' not in pages["open"] and "Open without a key" not in pages["open"]

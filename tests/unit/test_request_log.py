@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,10 +13,9 @@ from api.service.exchange import Exchange
 from api.telemetry import recorder
 from api.telemetry.line_writer import Line
 from api.telemetry.recorder import RequestRecorder
-from scheduler import errors
+from ops.run.logs import _Formatter
 from scheduler.messages import Timings
 from scheduler.settings import Settings
-from tests.fake_mailbox import FakeMailbox, client_of
 
 TIMINGS = Timings(0.00125, 0.0025, 0.00975)
 TOOK_S = 0.01404
@@ -74,34 +75,23 @@ def test_a_higher_level_turns_lines_off_first_those_of_questions(
     assert len(logged(log_level=level, **changes)) == num_lines
 
 
-def test_every_request_has_one_line_and_none_has_its_text() -> None:
-    mailbox, lines = FakeMailbox(), []
-    client = client_of(mailbox, Settings(log_format="json"))
-    client.application.services.recorder.put = lines.append
+def test_a_line_of_any_process_holds_its_facts_and_none_of_them_can_look_like_another() -> None:
+    facts = {"num": 3, "text": "a b", "forged": "x\n[error] y z=1"}
+    record = logging.makeLogRecord({"msg": "%d of them", "args": (7,), "levelname": "WARNING", **facts})
 
-    client.post("/correct", json={"sentence": "Zanzibarian goed"}, headers={"X-Request-ID": "mine"})
-    client.post("/correct/batch", json={"sentences": ["Zanzibarian goed"]})
-    mailbox.error = errors.QueueFull("Zanzibarian", 1.0)
-    client.post("/correct", json={"sentence": "Zanzibarian goed"})
-    client.post("/correct", data="Zanzibarian")
-    client.get("/correct")
-    client.get("/Zanzibarian", headers={"X-Request-ID": "mine"})
-    client.get("/requests/abc")
-    client.get("/v2/languages")  # a question
+    console, document = (_Formatter("worker", is_json).format(record) for is_json in (False, True))
 
-    texts = [line() for line in lines]
-    documents = [json.loads(text) for text in texts]
-    assert [(one["route"], one["status"], one["outcome"], one.get("method")) for one in documents] == [
-        ("/correct", 200, "answered", None),
-        ("/correct/batch", 200, "answered", None),
-        ("/correct", 503, "queue-full", None),
-        ("/correct", 415, "unsupported-media-type", "POST"),
-        ("none", 405, "method-not-allowed", "GET"),
-        ("none", 404, "not-found", "GET"),
-        ("/requests/<request_id>", 404, "not-found", "GET"),
-    ]
-    assert {one["level"] for one in documents} == {"info"}
-    assert ["correlation_id" in one for one in documents] == [True, *[False] * 4, True, False]
-    assert (documents[0]["prefill_ms"], documents[0]["decode_ms"]) == (3.4, 5.6)
-    assert "Zanzibarian" not in "".join(texts)
-    assert not any(isinstance(part, Exchange) for line in lines for part in line.args), "its answer and its connection"
+    assert console.split(" ", 1)[1] == (
+        r"""[warning  ] 7 of them                      num=3 text="a b" forged="x\n[error] y z=1" process=worker"""
+        "\n"
+    )
+    line = json.loads(document)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {**facts, "event": "7 of them", "level": "warning", "process": "worker"}
+
+
+def test_the_line_keeps_neither_the_answer_nor_the_connection_of_a_request_until_it_is_written() -> None:
+    lines: list[Any] = []
+    RequestRecorder(Settings(), lines.append).log(EXCHANGE, "POST", TOOK_S)
+
+    assert not any(isinstance(part, Exchange) for line in lines for part in line.args)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
 from flask.testing import FlaskClient
 
@@ -12,8 +9,7 @@ from api.service.exchange import Exchange
 from api.telemetry.recorder import RequestRecorder
 from scheduler.errors import NotReady, QueueFull, ShuttingDown
 from scheduler.settings import Settings
-from tests.exposed_metrics import families_of
-from tests.fake_mailbox import FakeMailbox, assert_problem, client_of
+from tests.fake_mailbox import FakeMailbox, assert_problem
 
 GOED = {"sentence": "He goed to school"}
 
@@ -22,13 +18,6 @@ def totals_of(client: FlaskClient) -> dict[str, float]:
     """Those above zero, without the sum of times."""
     totals = client.application.services.recorder.totals()
     return {name: count for name, count in totals.items() if count and not name.endswith(":sum")}
-
-
-def took(recorder: RequestRecorder, seconds: float) -> None:
-    """An answer is sent so long after its request came."""
-    exchange = Exchange("id", route="/correct", status=200, is_answer=True)
-    exchange.received_s = time.perf_counter() - seconds
-    recorder.finish(exchange, "POST")
 
 
 @pytest.mark.parametrize(
@@ -46,41 +35,6 @@ def test_what_never_reached_the_queue_is_a_rejection_and_what_it_refuses_it_coun
 
     assert totals_of(client) == {"http:/correct:503": 1} | rejected
     assert_problem(client.get("/metrics"), 503, error.slug)
-
-
-def test_threads_that_answer_at_once_lose_no_count() -> None:
-    recorder = RequestRecorder(Settings(log_level="error"))
-
-    def answer() -> None:
-        for _ in range(2000):
-            took(recorder, 12.0)
-
-    threads = [threading.Thread(target=answer) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    while any(thread.is_alive() for thread in threads):
-        recorder.totals()  # by one that takes no lock
-    for thread in threads:
-        thread.join()
-
-    totals = recorder.totals()
-    assert (totals["http:/correct:200"], totals["e2e_request_latency:25"]) == (8000, 8000)
-    assert totals["e2e_request_latency:sum"] == pytest.approx(96_000.0, rel=1e-2)
-
-
-def test_metrics_without_a_queue_hold_what_the_process_itself_counted(mailbox: FakeMailbox) -> None:
-    client = client_of(mailbox, settings=Settings(mode="sync"))
-    client.post("/correct", json=GOED)
-
-    response = client.get("/metrics")
-
-    families = families_of(response.data)
-    assert (response.status_code, response.content_type) == (200, "text/plain; version=0.0.4; charset=utf-8")
-    assert {s.labels["route"]: s.value for s in families["miniserve_http_responses"].samples} == {"/correct": 1}
-    latency = {s.name: s.value for s in families["miniserve_e2e_request_latency_seconds"].samples}
-    assert latency["miniserve_e2e_request_latency_seconds_count"] == 1
-    assert families["miniserve_workers"].samples[0].value == 2
-    assert families["miniserve_queue_depth"].samples[0].value == 3
 
 
 @pytest.mark.parametrize(("asked_s", "num_own"), [(None, 0), (60.0, 0), (0.001, 1)])
