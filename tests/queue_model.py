@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from math import inf
 
-from worker.queue.protocol import FAILURE_TTL_S, KEPT_TTL_S, MailboxLimits
+from worker.queue.protocol import FAILURE_TTL_S, KEPT_TTL_S, READY_WITHIN_S, MailboxLimits
 
 LIMITS = MailboxLimits(max_requests=10, max_tokens=10 * 60)
 CHANNELS = ("a", "b")  # one of each API process
@@ -30,6 +30,7 @@ class Asked:
     digest: str
     within_s: float | None
     is_own_deadline: bool
+    limits: str = ""  # of its client: requests and tokens a second
 
     @property
     def tokens(self) -> int:
@@ -60,6 +61,7 @@ class Job:
     called_off: str = ""  # and how it is to end, while its worker has not heard of it
     answer: bytes = b""
     ttl_s: int = LIMITS.result_ttl_s  # of its answer
+    accepted_s: float = 0.0
     forgotten_at_s: float = inf
     tickets: dict[str, bytes] = field(default_factory=dict)  # by worker
 
@@ -99,6 +101,8 @@ class QueueModel:
         self.claims: dict[str, list[Job]] = {}  # and those that a worker has claimed
         self.rates: dict[str, float] = {}  # of the workers that are registered
         self.leased: set[str] = set()  # workers
+        self.turned_s: dict[str, float] = {}  # when they beat last
+        self.used: dict[str, list[float]] = {}  # until when a client has used its limits
         self.stalled: set[str] = set()  # those whose lease is over, which nobody has noticed
         self.records: dict[str, Record] = {}
         self.keys: dict[str, str] = {}
@@ -122,6 +126,10 @@ class QueueModel:
         """In tokens a second. Of two pools the slower one counts."""
         of = {role: self.rates.get(worker, 0.0) for worker, role in ROLES.items()}
         return of[""] + min(of[" prefill"], of[" decode"])
+
+    def live(self, now_s: float) -> set[str]:
+        """Workers whose loop turns."""
+        return {worker for worker, turned_s in self.turned_s.items() if turned_s >= now_s - READY_WITHIN_S}
 
     def known_by_key(self, name: str, key: str, digest: str) -> bytes:
         """The reply to a key that stands for another request, or b''."""
@@ -151,13 +159,26 @@ class QueueModel:
         before = used * (1 - (0 if asked.kind == "async" else min(1, num_async / len(some))))
         return b"late" if (before + tokens) / self.rate > asked.within_s else b""
 
+    def used_until(self, asked: Asked, num: int, now_s: float) -> dict[str, list[float]] | None:
+        """When the limits of its client are used so far, with this request; None where they allow it nothing now."""
+        untils, costs = [], (1, num * asked.tokens)
+        for at, per_s in enumerate(map(float, asked.limits.split())):
+            since_s = max(now_s, self.used.get(asked.client, [0.0, 0.0])[at])
+            ahead_s = max(0.0, 1 - 1 / per_s) if per_s and at == 0 else 1.0  # a second's worth at once
+            if per_s and since_s > now_s + ahead_s + 1e-5:
+                return None
+            untils.append(since_s + costs[at] / per_s if per_s else 0.0)
+        return {asked.client: untils} if untils else {}
+
     def count_refusal(self, why: bytes, num: int) -> None:
         if why not in (b"conflict", b"known", b"fault"):
-            self.counts["refused_full" if why == b"memory" else f"refused_{why.decode()}"] += 1
+            kind = {b"memory": "full", b"limit": "share"}.get(why, why.decode())
+            self.counts[f"refused_{kind}"] += 1
             self.counts["refused_sentences"] += num
 
-    def accept(self, job: Job) -> None:
+    def accept(self, job: Job, now_s: float) -> None:
         """Behind all others; one that was there before begins again."""
+        job.accepted_s = now_s
         self.jobs.pop(job.name, None)
         self.jobs[job.name] = job
         (self.asyncs if job.kind == "async" else self.order).append(job)
@@ -220,6 +241,7 @@ class QueueModel:
     def lose(self, worker: str, has_died: bool) -> None:
         """What it held and had claimed comes back."""
         self.rates.pop(worker, None)
+        self.turned_s.pop(worker, None)
         self.leased.discard(worker)
         self.stalled.discard(worker)
         self.come_back([*self.held_by(worker), *self.claims.pop(worker, [])], has_died)
@@ -234,8 +256,8 @@ class QueueModel:
             if job.forgotten_at_s <= now_s:
                 job.place, job.answer, job.forgotten_at_s = "gone", b"", inf
 
-    def put_back(self, job: Job, num_deaths: int) -> None:
+    def put_back(self, job: Job, num_deaths: int, now_s: float) -> None:
         """A dead letter, behind all others; it has no deadline any more."""
         job.place, job.answer, job.client, job.deadline_s, job.num_deaths = "waiting", b"", "", inf, num_deaths
         job.group, job.kind = job.name if num_deaths else "", "any"
-        self.accept(job)
+        self.accept(job, now_s)

@@ -31,7 +31,7 @@ class ScriptedQueue:
 
     def __init__(self, client: Redis) -> None:
         self.client = client
-        self.now_s = 0.0
+        self.start_s, self.now_s = START_S, 0.0
         self.is_full = False  # a Redis without memory
         self.limits = MailboxLimits()
         self.tickets: dict[str, bytes] = {}  # of what was delivered
@@ -41,9 +41,13 @@ class ScriptedQueue:
             digests = pipeline.execute()
         self._digests = {script(name)[1]: each for name, each in zip(script_sources(), digests, strict=True)}
 
+    @property
+    def micros(self) -> int:
+        return round((self.start_s + self.now_s) * 1_000_000)
+
     def run(self, command: Command) -> Any:
         _, digest, _, *arguments = command
-        micros = round((START_S + self.now_s) * 1_000_000)
+        micros = self.micros
         with self.client.pipeline(transaction=False) as pipeline:
             pipeline.mset({f"{_CLOCK}:s": micros // 1_000_000, f"{_CLOCK}:us": micros % 1_000_000})
             if self.is_full:

@@ -59,11 +59,12 @@ class QueueMachine(OperatorsOfQueue):
         self.model.lease(worker)
         taken = drain(self.model, worker, room, self.queue.now_s, *about)
         assert [row[0].decode() for row in rows] == [job.name for job in taken]
-        for job, (_, attempt, _, _, _, left_us, is_suspect, is_async, ticket) in zip(
+        for job, (_, attempt, waited_us, _, _, left_us, is_suspect, is_async, ticket) in zip(
             taken, map(tuple, rows), strict=True
         ):
             left_s = -1e-6 if job.deadline_s == inf else job.deadline_s - self.queue.now_s
             assert (attempt, is_suspect, is_async) == (job.num_deaths + 1, job.group != "", job.waiters == [NOBODY])
+            assert waited_us / 1e6 == pytest.approx(self.queue.now_s - job.accepted_s, abs=1e-3)
             assert left_us / 1e6 == pytest.approx(left_s, abs=1e-3)
             job.tickets[worker] = ticket
         self.finish(worker, [job for job in taken if job.num_deaths >= MAX_ATTEMPTS], FinishReason.ERROR)
@@ -142,11 +143,12 @@ class QueueMachine(OperatorsOfQueue):
         self.model.claims.setdefault(worker, []).append(self.model.order.pop(0))
 
     def hand_over(self, data: st.DataObject, worker: str) -> None:
-        """The prompts were read."""
+        """The prompts were read; also some that the worker has lost to others."""
         if worker == "writer" or not self.is_redis:
             return
         jobs = self.some_of(data, self.model.held_by(worker))
-        words = chain.from_iterable((job.name, b"keys and values") for job in jobs)
+        others = [job for job in self.model.open() if job.worker != worker]
+        words = chain.from_iterable((job.name, b"keys and values") for job in jobs + others)
         assert self.queue.run(script("hand_over", worker, 60_000, *words)) == len(self.model.read) + len(jobs)
         for job in jobs:
             job.place, job.worker = "read", ""
@@ -154,11 +156,12 @@ class QueueMachine(OperatorsOfQueue):
 
     @step(2, worker=WORKERS, rate=st.sampled_from([5.0, 50.0]))
     def register(self, worker: str, rate: float) -> None:
-        self.queue.beat(worker, len(self.model.held_by(worker)), f"{rate}{ROLES[worker]}")
+        role = ROLES[worker]
+        self.queue.beat(worker, len(self.model.held_by(worker)), f"{rate}{role}", role=role.strip() or "all")
         if worker in self.model.leased - self.model.stalled:  # else it may be Redis that stood still
             self.model.reap()
         self.model.lease(worker)
-        self.model.rates[worker] = rate
+        self.model.rates[worker], self.model.turned_s[worker] = rate, self.queue.now_s
         self.model.beat(self.queue.now_s)
 
     @step(
@@ -224,12 +227,18 @@ class QueueMachine(OperatorsOfQueue):
                 break
             self.drain("last", 100_000, 100)
             self.finish("last", self.model.held_by("last"), FinishReason.STOP)
+        self.queue.run(script("leave", "last"))
         self.each_job_is_where_the_model_says()
         self.check_the_end()
 
     def check_the_end(self) -> None:
         """When all that was accepted has ended."""
-        seen = self.queue.observe()
+        seen, keys = self.queue.observe(), self.queue.client.keys("*")
+        names = [
+            "workers",
+            *(f"{kind}:{worker}" for kind in ("worker", "inbox", "claim") for worker in ("last", *ROLES)),
+        ]
+        assert not [key for key in keys if key.partition(b":")[2].decode() in names]
         assert (seen.num_waiting, seen.num_running, seen.reserved_tokens) == (0, 0, 0)
         if not seen.counts.get("removed"):  # when those were accepted is gone with them
             within_s = 1e-5 * (seen.counts.get("accepted", 0) + 1)

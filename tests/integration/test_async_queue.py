@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import pytest
 from redis import Redis
 from rq import Queue
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from scheduler.errors import DeadlineExceeded
-from scheduler.messages import FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, SubmittingMailbox, a_request, answer, eventually, ids_of, take
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, answer, eventually, take
 from tests.recorded_requests import a_record
-from worker.queue.protocol import WorkerReport
-from worker.queue.worker_end import WorkerMailbox
 
 
 def submit_async(api: SubmittingMailbox, *names: str) -> None:
@@ -77,40 +72,3 @@ def test_a_worker_with_one_slot_takes_turns(house: RedisHouse) -> None:
         answer(worker, *names)
 
     assert kinds(taken) == 4 * "aw"
-
-
-def test_an_idle_worker_finds_them_though_its_claim_stands_on_the_other_queue(house: RedisHouse) -> None:
-    api, worker = house.api(), WorkerMailbox(house.address)
-    worker.open(lambda: True)
-    try:
-        worker.exchange((), AMPLE)
-        submit_async(api, "a")
-        found = eventually(lambda: worker.exchange((), AMPLE, wait_s=0.5).deliveries)
-    finally:
-        worker.close()
-
-    assert [delivery.request.request_id for delivery in found] == ["a"]
-
-
-def test_a_request_that_does_not_fit_is_not_overtaken(house: RedisHouse) -> None:
-    api, worker = house.api(), house.worker()
-    api.submit(a_request("w", 100))
-    submit_async(api, "a")
-
-    inbox = worker.exchange((), FreeCapacity(50))
-
-    assert (ids_of(inbox), inbox.deferred_id) == ([], "w")
-
-
-def test_what_nobody_waits_for_makes_no_deadline_of_others_too_late(house: RedisHouse) -> None:
-    api = house.api()
-    worker = house.worker(lambda: WorkerReport(service_rate_tokens_per_s=4.2))
-    assert eventually(lambda: api.observe().counts.get("service_rate")) == 4
-    api.submit(a_request("w"))
-    submit_async(api, *some("a", 20))
-
-    api.submit(a_request("soon"), within_s=30.0)
-
-    with pytest.raises(DeadlineExceeded):
-        api.submit(a_request("later"), within_s=20.0)
-    assert "soon" in take(worker)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
-from scheduler.errors import QueueFull
 from scheduler.messages import FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request, answer, eventually, take
+from tests.mailbox_house import AMPLE, RedisHouse, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.queue.connection import script
 from worker.queue.protocol import CancelResult, MailboxLimits
 from worker.queue.redis_observer import Phase
 
@@ -61,25 +57,6 @@ def test_an_exchange_without_news_is_one_script_that_asks_redis_for_little(
 
     assert 200 <= calls(queue, "evalsha") < 240  # the heartbeat sends one now and then, too
     assert sum(each["calls"] for each in queue.client.info("commandstats").values()) < 10 * 200
-
-
-def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(house: RedisHouse) -> None:
-    api, worker = house.api(MailboxLimits(max_requests=3)), house.worker()
-    sent, send = [], api.own._link._connection.send
-    api.own._link._connection.send = lambda *commands: (sent.extend(commands), send(*commands))
-    names = [f"r{number}" for number in range(5)]
-    accepted = [api.recorded(a_record(name), [a_request(name)]) for name in names]
-    api.enqueue(*accepted)
-    eventually(lambda: api.status().queue_depth == 3)
-    answer(worker, *take(worker))
-
-    with ThreadPoolExecutor() as pool:
-        waiting = [pool.submit(api.wait_all, each) for each in accepted]
-        outcomes = [each.exception() or each.result()[0].request_id for each in waiting]
-
-    assert outcomes[:3] == names[:3]
-    assert [type(outcome) for outcome in outcomes[3:]] == [QueueFull] * 2
-    assert [command[1] for command in sent].count(script("enqueue")[1]) == 1
 
 
 def test_a_request_of_many_sentences_is_found_and_cancelled_by_one_script_each(

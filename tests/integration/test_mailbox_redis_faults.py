@@ -12,18 +12,15 @@ from pathlib import Path
 
 import pytest
 from redis import Redis
-from rq import Queue
-from rq.job import Job
 
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
-from scheduler.errors import NotReady, RemovedByOperator
+from scheduler.errors import NotReady
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
     a_request,
     an_answer,
-    eventually,
     ids_of,
     take,
     unblocked,
@@ -107,23 +104,6 @@ def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redi
     worker.exchange([an_answer("a")], AMPLE)
 
     assert api.wait(ticket) == an_answer("a")
-
-
-def test_who_waits_for_a_request_that_an_operator_deleted_is_told(house: RedisHouse, redis_url: str) -> None:
-    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
-    queued = api.submit(a_request("queued"))
-    Queue("correct", connection=client).empty()
-    running = api.submit(a_request("running"))
-    assert take(worker) == ["running"]
-    Job.fetch("running", connection=client).delete()
-
-    for ticket in (queued, running):
-        with pytest.raises(RemovedByOperator):
-            api.wait(ticket)
-
-    worker.exchange([an_answer("running")], AMPLE)  # it did not know; nobody minds
-    eventually(lambda: (api.status().reserved_requests, api.observe().reserved_tokens) == (0, 0))
-    assert client.zcard("rq:wip:correct") == 0
 
 
 def test_a_forgotten_script_is_loaded_again(house: RedisHouse, redis_url: str) -> None:

@@ -142,17 +142,3 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
             api.wait(tickets[name])
     assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
     assert reserved(client) == (1, 42)
-
-
-def test_a_worker_that_leaves_leaves_nothing_behind(house: RedisHouse, client: Redis) -> None:
-    api, worker = house.api(), house.worker()
-    api.submit(a_request("a"))
-    assert take(worker) == ["a"]
-    before = client.smembers("rq:workers")
-
-    worker.close()
-
-    assert before == {f"rq:worker:{worker.name}"}
-    assert client.exists("miniserve:leases", "rq:workers", "rq:workers:correct", "rq:wip:correct") == 0
-    assert client.keys(f"*{worker.name}*") == []
-    assert client.lrange("rq:queue:correct", 0, -1) == ["a"]

@@ -114,47 +114,6 @@ def test_a_prefill_worker_takes_nothing_while_no_decode_worker_is_there(pools: P
     eventually(lambda: take(reader) == ["a"])
 
 
-def test_one_pool_without_the_other_is_not_ready(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
-    assert api.status().live_workers == 0
-
-    pools.decode()
-    assert eventually(lambda: api.status().live_workers == 2)
-
-    pools.kill(reader)
-    assert eventually(lambda: api.status().live_workers == 0)
-
-
-def test_who_has_lost_a_prompt_to_another_worker_hands_nothing_over(pools: Pools) -> None:
-    api, first, second = pools.api(), pools.prefill(), pools.prefill()
-    api.submit(a_request("a"))
-    assert take(first) == ["a"]
-    score = pools.client.zscore("rq:wip:correct", f"a:{first.name}")
-    pools.client.zrem("rq:wip:correct", f"a:{first.name}")
-    pools.client.zadd("rq:wip:correct", {f"a:{second.name}": score})
-    pools.client.hset("rq:job:a", "worker_name", second.name)
-
-    hand_over(first, "a")
-
-    assert pools.places() == {"queue": [], "read": [], "wip": [f"a:{second.name}"]}
-
-
-@pytest.mark.parametrize("when", ["while it is read", "while it waits"])
-def test_what_is_deleted_by_hand_is_held_by_nobody(pools: Pools, when: str) -> None:
-    api, reader = pools.api(), pools.prefill()
-    api.submit(a_request("a"))
-    assert take(reader) == ["a"]
-    if when == "while it is read":
-        pools.client.delete("rq:job:a")
-    hand_over(reader, "a")
-    pools.client.delete("rq:job:a")
-
-    assert take(pools.decode()) == []
-
-    assert pools.places() == {"queue": [], "read": [], "wip": []}
-    assert pools.client.hlen("miniserve:reservations") == 0
-
-
 def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:
     api, reader = pools.api(), pools.prefill()
     api.submit(a_request("a"))

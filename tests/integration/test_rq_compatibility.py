@@ -1,4 +1,4 @@
-"""What the classes of RQ 2.12 and 3.0, `rq info` and rq-dashboard make of our keys: they are our monitor."""
+"""What the classes of RQ 2.12 and 3.0, `rq info` and rq-dashboard's pages make of our keys: they are our monitor."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from urllib.request import urlopen
+from typing import Any
 
 import pytest
 import rq
@@ -21,8 +20,8 @@ from rq.job import Job, JobStatus
 from rq.registry import CanceledJobRegistry, FailedJobRegistry, FinishedJobRegistry, StartedJobRegistry
 from rq.serializers import JSONSerializer
 
-from ops.run.embedded_redis import free_port
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from tests.dashboard_process import dashboard_of
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
@@ -34,7 +33,7 @@ from tests.mailbox_house import (
     take,
     take_one,
 )
-from tests.running_system import send, status_of
+from tests.running_system import send
 from worker.queue.protocol import FUNCTION_NAME, WorkerReport
 
 STATES = ("queued", "started", "finished", "failed", "canceled")
@@ -112,7 +111,8 @@ def test_rq_sees_the_worker_and_its_counts(one_of_each: str, client: Redis) -> N
     assert worker.queue_names() == ["correct", "correct-async"]
     assert (worker.successful_job_count, worker.failed_job_count) == (1, 1)
     assert abs(worker.last_heartbeat - datetime.now(UTC)) < timedelta(seconds=10)
-    assert worker.get_current_job().description == "continuous batch: 1 sequences"
+    batch = worker.get_current_job()
+    assert (batch.description, batch.get_call_string()) == ("continuous batch: 1 sequences", "continuous batch()")
     assert worker.total_working_time == 1.5
     eventually(lambda: Worker.all(connection=client)[0].ip_address in [one["addr"] for one in client.client_list()])
 
@@ -122,6 +122,7 @@ def test_finished_jobs_are_forgotten_in_time(one_of_each: str, client: Redis, ho
     assert 0 < client.ttl("rq:results:finished") <= 120
     assert client.ttl("rq:job:failed") > 86_400
     assert client.ttl("rq:job:started") == -1
+    assert client.hstrlen("rq:job:finished", "data") < 80 < client.hstrlen("rq:job:failed", "data")  # it may run again
     client.zadd("rq:finished:correct", {"finished": 1})  # its time ran out in 1970
 
     eventually(lambda: not client.exists("rq:job:finished", "rq:results:finished", "rq:finished:correct"))
@@ -176,36 +177,20 @@ def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -
     assert "busy correct, correct-async. jobs: 1 finished, 1 failed" in printed
 
 
-@pytest.fixture
-def dashboard(redis_url: str) -> Iterator[str]:
-    """The URL of an rq-dashboard, started as we document it."""
-    port = free_port()
-    command = [str(Path(sys.executable).with_name("rq-dashboard")), "-b", "127.0.0.1", "--json"]
-    command += ["-u", redis_url, "-p", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.kill()
-        process.wait()
+def test_the_dashboard_shows_every_job_in_its_list_and_the_batch_of_the_worker(
+    one_of_each: str, redis_url: str
+) -> None:
+    with dashboard_of(redis_url) as url:
 
+        def data(name: str) -> Any:
+            return send(url, "GET", f"/0/data/{name}.json").body
 
-def test_every_page_of_the_dashboard_works(one_of_each: str, dashboard: str) -> None:
-    def data(name: str) -> dict:
-        return send(dashboard, "GET", f"/0/data/{name}.json").body
+        listed = {state: [job["id"] for job in data(f"jobs/correct/{state}/8/asc/1")["jobs"]] for state in STATES}
+        pages = [send(url, "GET", f"/0/view/job/{state}").status for state in STATES]
+        queue, _ = sorted(data("queues")["queues"], key=lambda one: one["name"])
+        (worker,) = data("workers")["workers"]
 
-    eventually(lambda: status_of(dashboard, "/"), within_s=20, every_s=0.1)
-    pages = ["/0/view/queues", "/0/view/workers", "/0/view/jobs"]
-    pages += [f"/0/view/job/{state}" for state in STATES] + [f"/0/data/job/{state}.json" for state in STATES]
-    for state in STATES:
-        listing = data(f"jobs/correct/{state}/8/asc/1")
-        assert [job["id"] for job in listing["jobs"]] == [state]
-
-    assert all(urlopen(dashboard + page).read() for page in pages)  # raises for an error
-    queue, _ = sorted(data("queues")["queues"], key=lambda one: one["name"])
-    (worker,) = data("workers")["workers"]
-    batch = data(f"job/batch-{one_of_each}")
+    assert (listed, pages) == ({state: [state] for state in STATES}, [200] * len(STATES))
     assert (queue["name"], queue["count"], queue["failed_job_registry_count"]) == ("correct", 1, 1)
     assert (worker["name"], worker["state"]) == (one_of_each, "busy")
-    assert worker["current_job"]["call_string"] == "continuous batch()"
-    assert batch["description"] == "continuous batch: 1 sequences"
+    assert worker["current_job"]["call_string"] == "continuous batch: 1 sequences"

@@ -98,6 +98,73 @@ def test_only_a_deadline_that_the_server_set_is_an_error_when_it_is_missed(queue
     assert queue.observe().now.errors == (0 if is_own else 3)
 
 
+@pytest.mark.parametrize("place", ["queued", "started"])
+def test_what_was_deleted_and_is_sent_again_at_once_counts_as_removed_and_accepted(
+    queue: ScriptedQueue, place: str
+) -> None:
+    queue.accept("a")
+    queue.beat("w")
+    if place == "started":
+        queue.drain("w")
+    queue.client.delete("rq:job:a")
+    queue.client.lrem("rq:queue:correct", 1, "a")
+
+    queue.accept("a")  # before a beat has found out; `observe` compares the counts
+    again = queue.observe()
+    queue.finish("w", "a")  # what was deleted while it ran
+    assert queue.drain("w") == ["a"]
+    queue.finish("w", "a")
+
+    end = queue.observe()
+    assert again.counts["reserved_requests"] == 1 and end.counts["reserved_requests"] == 0
+    assert (end.counts["removed"], end.counts["done"], end.now.accepted) == (1, 1, 2)
+
+
+def test_an_answer_to_what_was_never_reserved_counts_nowhere(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.accept("a")
+    queue.drain("w")
+    queue.client.delete("miniserve:reservations")
+
+    queue.finish("w", "a", reason=FinishReason.LENGTH)
+
+    counts = {name: float(count) for name, count in queue.client.hgetall("miniserve:counts").items()}
+    assert counts.get(b"done_length", 0) <= counts.get(b"done", 0), "or miniserve_request_success_total is negative"
+
+
+def test_who_is_refused_by_a_replica_that_knew_counts_as_offered_load_too(queue: ScriptedQueue) -> None:
+    queue.client.hset("miniserve:totals", "rejected:queue-full", 4)
+    queue.limits = MailboxLimits(max_requests=1)
+    queue.accept("a")
+
+    assert queue.accept("b") == "full"
+
+    assert queue.observe().now.refused == 1 + 4
+
+
+def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
+    queue.client.hset("miniserve:counts", "law_us", -(2**63) + 1)
+    queue.now_s = 1_000_000.0
+    before = queue.observe().now
+
+    assert queue.accept("a") == "accepted"
+    queue.now_s += 60.0
+
+    assert queue.observe().now.area_s - before.area_s == pytest.approx(60.0, abs=0.5)
+
+
+def test_a_job_that_was_pushed_by_another_tool_gives_back_what_was_reserved_when_it_began(queue: ScriptedQueue) -> None:
+    queue.beat("w")
+    queue.client.hset("rq:job:foreign", mapping={"data": "junk", "status": "queued"})
+    queue.client.rpush("rq:queue:correct", "foreign")
+    assert queue.drain("w") == ["foreign"]
+
+    queue.finish("w", "foreign", reason=FinishReason.ERROR)
+
+    assert queue.client.hlen("miniserve:reservations") == 0
+    assert queue.observe().counts["failed"] == 1
+
+
 SHARED_KEYS = [
     *[f"miniserve:{name}" for name in "reservations rates counts totals leases apis live".split()],
     *[f"miniserve:{name}" for name in ("history", "decode")],
