@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from api.grammar import edit_script
 from scheduler.messages import EOS_ID, ID_BITS, ID_MASK, WITHDRAWN_ID, X2_ID
 from tests.unit.small_model import CONFIG
 from worker.model.decoding import GreedyDecoder
@@ -129,8 +128,3 @@ def test_sequences_side_by_side_keep_to_their_own_order() -> None:
                 begins = (place(0) <= last) & (last < place(64))
                 assert (last[begins] - place(0) >= free[begins]).all()
                 free = np.where(begins, last - place(0) + 2, 0)
-
-
-def test_the_worker_and_the_parser_have_the_same_special_tokens() -> None:
-    assert (EOS_ID, X2_ID) == (edit_script.EOS_ID, edit_script.X2_ID)
-    assert X2_ID + 1 == edit_script.FIRST_POSITION_ID

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
 from tests.unit.small_model import CONFIG, an_engine, answers, random_tensors, random_weights, request
 from worker.engine import Engine
@@ -68,16 +67,6 @@ def test_cached_decode_equals_a_full_recompute_to_1e_5():
     found = np.concatenate(model.passes)
     assert found.shape == expected.shape
     assert np.abs(found - expected).max() <= 1e-5 * np.abs(expected).max()
-
-
-def test_a_batch_whose_members_join_and_leave_equals_its_members_run_alone():
-    items = [request(f"r{i}", num_prompt=3 + i, max_output=1 + (5 * i) % 11) for i in range(40)]
-    crowded = an_engine(policy=ContinuousBatching(BatchLimits(2048, 5, max_iteration_tokens=160)))
-
-    together = outputs_of(crowded, *items)
-
-    assert together == {name: ids for item in items for name, ids in outputs_of(an_engine(), item).items()}
-    assert crowded.model.arena.num_free == 2048
 
 
 def test_a_cancelled_sequence_leaves_its_neighbours_unharmed_and_frees_its_rows():

@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from api.grammar.reasons import Reason
-from api.grammar.tokenizer import Tokenizer
 from ops.evaluation.items import read_items
 from ops.evaluation.product import ProductCorrector
 from ops.evaluation.scores import Scores, evaluate, score
 from scheduler.settings import Settings
-from worker.model.weights import load_weights
 
 HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.jsonl"
 HELD_OUT = Path(__file__).parents[1] / "heldout"
@@ -26,15 +24,6 @@ def sets() -> dict[str, Scores]:
         name: score(evaluate([item for path in paths for item in read_items(path)], correct))
         for name, paths in files.items()
     }
-
-
-def test_the_weights_belong_to_the_tokenizer_beside_them():
-    tokenizer = Tokenizer.load()
-
-    weights = load_weights(tokenizer_fingerprint=tokenizer.fingerprint)
-
-    assert weights.config.vocab_size == tokenizer.vocab_size
-    assert weights.config.num_positions == 160
 
 
 @pytest.mark.parametrize(

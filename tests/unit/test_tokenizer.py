@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from importlib.resources import files
 
 import pytest
 
-from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID, special_tokens
+from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID
 from api.grammar.tokenizer import Tokenizer
-from api.grammar.verbs import VerbTable
-from scheduler.errors import SentenceTooLong
-from scheduler.messages import MAX_PROMPT_TOKENS, MAX_WORDS
 
 
 def shown(tokenizer: Tokenizer, token_id: int) -> str:
@@ -27,13 +23,6 @@ def tokenizer() -> Tokenizer:
 
 def texts(tokenizer: Tokenizer, text: str) -> list[str]:
     return [shown(tokenizer, token_id) for token_id in tokenizer.encode_piece(text)]
-
-
-def test_the_vocabulary_has_the_special_tokens_first(tokenizer):
-    vocabulary = json.loads((files("api.grammar") / "tokenizer.json").read_text(encoding="utf-8"))["model"]["vocab"]
-
-    assert tokenizer.vocab_size == len(vocabulary)
-    assert [vocabulary[token] for token in special_tokens()] == list(range(NUM_SPECIAL_TOKENS))
 
 
 def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer):
@@ -71,15 +60,6 @@ def test_endings_are_split_off_where_they_are_endings(tokenizer, word, pieces):
     assert texts(tokenizer, " " + word) == [" " + pieces[0], *pieces[1:]]
 
 
-def test_every_form_of_an_irregular_verb_is_one_token(tokenizer):
-    irregular = [verb for verb in VerbTable.load().verbs.values() if verb.is_irregular and verb.lemma.isalpha()]
-    forms = {form for verb in irregular for form in (verb.lemma, verb.pasts[0], verb.participles[0])}
-
-    several = {form for form in forms if form.isalpha() and len(tokenizer.encode_piece(" " + form)) > 1}
-
-    assert several == set()
-
-
 @pytest.mark.parametrize(
     "sentence", ["He goed to school.", "na\u00efve \u2014 \U0001f9ff \u4f60!", '(He said) "go" 3.5kg', "x\u0301y"]
 )
@@ -99,22 +79,6 @@ def test_special_tokens_typed_by_a_user_are_plain_text(tokenizer):
     prompt = tokenizer.encode("He <eos> goed <p1> <sep> home")
 
     assert all(token_id >= NUM_SPECIAL_TOKENS for token_id in prompt.token_ids[:-1])
-
-
-def test_the_longest_sentence_that_fits_is_taken_and_one_word_more_is_not(tokenizer):
-    assert len(tokenizer.encode("go " * MAX_WORDS).words) == MAX_WORDS
-
-    with pytest.raises(SentenceTooLong) as refused:
-        tokenizer.encode("go " * (MAX_WORDS + 1))
-    assert refused.value.num_words == MAX_WORDS + 1
-
-
-def test_too_many_tokens_are_refused_with_their_number(tokenizer):
-    with pytest.raises(SentenceTooLong) as refused:
-        tokenizer.encode("\U0001f9ff " * 200)
-
-    assert refused.value.num_tokens > MAX_PROMPT_TOKENS
-    assert refused.value.num_words == 0
 
 
 @pytest.mark.parametrize("line", ["=" * 80, "+----" * 40 + "+", "\U0001f600" * 70, "!" * 200, "*" * 16])
