@@ -95,9 +95,7 @@ class VerbTable:
         """Return every stem of an irregular verb with a regular ending: `go` -> goed, wented, goned."""
         verb = self.verbs[lemma]
         stems = dict.fromkeys((verb.lemma, *verb.pasts, *verb.participles))
-        right = set(verb.all_forms())
-        spellings = dict.fromkeys(form for stem in stems for form in regular_ed_spellings(stem))
-        return tuple(form for form in spellings if form not in right)
+        return tuple(dict.fromkeys(form for stem in stems for form in regular_ed_spellings(stem)))
 
     def is_form(self, word: str) -> bool:
         """Return whether the word is a right form of a known verb, `be` included."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from unittest.mock import patch
 
 import pytest
@@ -9,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.correction import Correction
-from api.grammar.edit_script import NUM_SPECIAL_TOKENS, ScriptEdit
+from api.grammar.edit_script import (
+    EOS_ID,
+    FIRST_POSITION_ID,
+    NUM_SPECIAL_TOKENS,
+    PAD_ID,
+    SEP_ID,
+    TAG_IDS,
+    X2_ID,
+    ScriptEdit,
+    parse_script,
+)
 from api.grammar.language import NOTHING_FOUND
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
@@ -40,36 +52,55 @@ def test_white_space_stays_as_it_was(sentence: str, edits: list[ScriptEdit], cor
     assert conclude(sentence, *edits).corrected == corrected
 
 
+(ATE,), P1, TAG = TOKENIZER.encode_piece(" ate"), FIRST_POSITION_ID + 1, TAG_IDS[R.PAST_IRREG]
+
+
 @pytest.mark.parametrize(
-    ("edits", "corrected", "num_dropped"),
+    "output_ids",
     [
-        ([ScriptEdit(7, 1, "went", R.PAST_IRREG)], "He is believes", 1),
-        ([ScriptEdit(2, 2, "believes", R.EXTRA_BE)], "He is believes", 1),
-        ([ScriptEdit(1, 1, " ", R.PAST_IRREG)], "He is believes", 1),
-        (
-            [ScriptEdit(1, 2, "believes", R.EXTRA_BE), ScriptEdit(2, 1, "believe", R.BASE_DO)],
-            "He believes",
-            1,
-        ),
+        [P1, TAG, EOS_ID],  # no replacement
+        [TAG, EOS_ID],
+        [ATE, TAG, EOS_ID],
+        [P1, ATE, X2_ID, TAG, EOS_ID],
+        [P1, X2_ID, X2_ID, ATE, TAG, EOS_ID],
+        [P1, PAD_ID, ATE, TAG, EOS_ID],
+        [P1, ATE, SEP_ID, TAG, EOS_ID],
+        [P1 + 2, ATE, TAG, EOS_ID],  # a word beyond the sentence
+        [P1 + 1, X2_ID, ATE, TAG, EOS_ID],
+        [P1, ATE, EOS_ID],
+        [P1, ATE],  # cut off by length
+        TOKENIZER.encode_output([ScriptEdit(1, 1, " ", R.PAST_IRREG)]),
     ],
 )
-def test_an_edit_that_makes_no_sense_or_overlaps_is_dropped_and_counted(
-    edits: list[ScriptEdit], corrected: str, num_dropped: int
-) -> None:
-    correction = conclude("He is believes", *edits)
+def test_a_malformed_edit_is_dropped_and_counted(output_ids: list[int]) -> None:
+    correction = PIPELINE.conclude(PIPELINE.prepare("He eated it"), output_ids)
 
-    assert (correction.corrected, correction.num_dropped) == (corrected, num_dropped)
-    assert correction.edits or correction == Correction("He is believes", (), NOTHING_FOUND, num_dropped)
+    assert correction == Correction("He eated it", (), NOTHING_FOUND, 1)
+    assert correction.num_malformed == 1
+
+
+def test_an_edit_that_overlaps_the_one_before_is_dropped_and_counted() -> None:
+    correction = conclude(
+        "He is believes", ScriptEdit(1, 2, "believes", R.EXTRA_BE), ScriptEdit(2, 1, "believe", R.BASE_DO)
+    )
+
+    assert (correction.corrected, correction.num_dropped) == ("He believes", 1)
 
 
 SOME_IDS = [*range(-1, NUM_SPECIAL_TOKENS), *TOKENIZER.encode(" went is has goed to the").token_ids]
+EDITS = st.tuples(st.integers(P1 - 1, P1 + 2), st.sampled_from([X2_ID, ATE]), st.just(ATE), st.just(TAG))
 
 
-@given(st.text(max_size=40), st.lists(st.sampled_from(SOME_IDS), max_size=12))
-def test_no_output_of_the_model_makes_it_fail(sentence: str, output_ids: list[int]) -> None:
-    correction = PIPELINE.conclude(PIPELINE.prepare("He goed is " + sentence), output_ids)
+@given(st.text(max_size=40), st.lists(EDITS | st.lists(st.sampled_from(SOME_IDS), max_size=4), max_size=6))
+def test_no_output_of_the_model_makes_it_fail(sentence: str, pieces: list[Sequence[int]]) -> None:
+    output_ids = [*chain.from_iterable(pieces)]
+    draft = PIPELINE.prepare("He goed is " + sentence)
 
-    assert "He goed is " + sentence == correction.corrected or correction.edits
+    correction, edits = PIPELINE.conclude(draft, output_ids), parse_script(TOKENIZER, output_ids, 3).edits
+
+    assert draft.sentence == correction.corrected or correction.edits
+    ends = [0, *(edit.word + edit.num_words for edit in edits)]
+    assert all(end <= edit.word for end, edit in zip(ends, edits, strict=False)) and ends[-1] <= 3
 
 
 @pytest.mark.parametrize("piece", ["a", "\U0001f600", "a'", "1.2"])
@@ -123,6 +154,15 @@ def test_a_replacement_takes_the_case_of_what_it_replaces(
     source: list[str], replacement: list[str], has_curly: bool, matched: tuple[str, ...]
 ) -> None:
     assert match_case(source, replacement, has_curly) == matched
+
+
+@pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.6225), (15, 0.9994)])  # 0: the worker did not say
+def test_the_tag_says_how_certain_an_edit_is(steps: int, confidence: float) -> None:
+    *start, tag, end = TOKENIZER.encode_output([WENT])
+
+    (edit,) = PIPELINE.conclude(PIPELINE.prepare("He goed"), [*start, tag | steps << ID_BITS, end]).edits
+
+    assert edit.confidence == confidence
 
 
 def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_them() -> None:

@@ -23,8 +23,11 @@ SHY, ZWSP = "\u00ad", "\u200b"
 UNSEEN = "\u00ad\u200b\u200c\u200d\u2060\ufeff\u200e\u202a\u202c\u2066\ufe0f\u034f\u061c\u180e\U000e0020"
 OF_A_WORD = UNSEEN[:6]
 SENTENCES = st.lists(
-    st.sampled_from(["He goed home. ", "They was waited, too! ", "He don't know it.\n\n", "It was 3.5 km (or so). "]),
-    min_size=1, max_size=4,
+    st.sampled_from(
+        ["He goed home. ", "They\u00a0was \t waited, too! ", "He don't know it.\r\n\n", "He\u2003goed 3.5 km (or so). ",
+         "\U0001f44d\U0001f3fd Is \u00abhe\u00bb well-known?", "\u201cTom\u2019s caf\u00e9,\u201d he said. ", "\n\t"]
+    ),
+    min_size=1, max_size=5,
 )  # fmt: skip
 
 
@@ -47,12 +50,17 @@ def test_a_text_with_unseen_characters_in_it_is_corrected_as_without_them(
 
     correction = mend(text)
 
+    applied = text
+    for edit in reversed(correction.edits):
+        applied = applied[: edit.start] + edit.replacement + applied[edit.end :]
+    assert applied == correction.corrected
     assert seen(correction.corrected) == expected.corrected
+    assert [edit.original for edit in expected.edits] == re.findall("|".join(MENDED), clean)
     assert (correction.explanation, correction.language) == (expected.explanation, expected.language)
     assert len(correction.edits) == len(expected.edits)
     for edit, other in zip(correction.edits, expected.edits, strict=True):
         assert (edit.replacement, edit.reason) == (other.replacement, other.reason)
-        assert text[edit.start : edit.end] == edit.original
+        assert (text[edit.start : edit.end], clean[other.start : other.end]) == (edit.original, other.original)
         assert (len(seen(text[: edit.start])), len(seen(text[: edit.end]))) == (other.start, other.end)
         assert text[edit.end] not in OF_A_WORD, "no rest of a word stays beside the new one"
         assert edit.start <= 1 or text[edit.start - 1] not in OF_A_WORD
