@@ -38,12 +38,12 @@ signal.pause()
 
 
 class Terminal:
-    """Its size is 24 lines of 80 characters."""
+    """Its size is 24 lines of 80 characters, until it is changed."""
 
     def __init__(self, command: list[str]) -> None:
         self.shown = b""
         self._master, slave = pty.openpty()
-        termios.tcsetwinsize(slave, (24, 80))
+        self.resize(24, 80)
         self.before = self.settings()
         self._shell = subprocess.Popen(
             [sys.executable, "-c", _SHELL, *command], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
@@ -58,6 +58,9 @@ class Terminal:
 
     def takes_keys_at_once(self) -> bool:
         return not self.settings()[3] & termios.ICANON
+
+    def resize(self, num_lines: int, width: int) -> None:
+        termios.tcsetwinsize(self._master, (num_lines, width))
 
     def press(self, keys: bytes) -> None:
         os.write(self._master, keys)

@@ -1,7 +1,7 @@
 """The screen of `miniserve top`, drawn with rich from a finished frame: no number is computed here.
 
-It has two columns of panels from 76 characters on, four from 150 on, else one. The workers come last: where the lines
-run out, theirs are cut off.
+It has two columns of panels from 76 characters on, else one. The workers come last: where the lines run out, theirs
+are cut off.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ class Frame:
     """What is known now: the last values, and since when the server is away, if it is."""
 
     url: str
-    every_s: float
     snapshot: Snapshot | None = None
     read_at: datetime | None = None
     away_since: datetime | None = None
@@ -74,12 +73,10 @@ def _notes(frame: Frame, now: datetime) -> Iterator[Text]:
         yield Text(words.printable(frame.why), "red")
     elif frame.read_at is None:
         yield Text("no answer yet", "dim")
-    elif (old_s := (now - frame.read_at).total_seconds()) > frame.every_s + 2:
-        yield Text(f"WAITING for an answer; below: the values of {words.age(old_s)} ago", "bold yellow")
 
 
 def _in_columns(panels: Sequence[Panel], width: int) -> Table:
-    num_columns = 1 if width < 76 else 2 if width < 150 else 4
+    num_columns = 1 if width < 76 else 2
     grid = Table.grid(*[""] * num_columns, expand=True)
     for column in grid.columns:
         column.ratio = 1

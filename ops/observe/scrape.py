@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import click
 from prometheus_client.parser import text_string_to_metric_families
 
-from ops.load.client import Client, alone, reason_of, refusal
+from ops.load.client import Client, fetch, reason_of, refusal
 
 Labels = frozenset[tuple[str, str]]
 
@@ -57,14 +57,13 @@ class Scrape:
     samples: Mapping[str, Mapping[Labels, float]]
     at_s: float = 0.0  # when it was asked for, by a clock that never goes back
 
-    def value(self, name: str, **labels: str) -> float | None:
-        """The one sample with exactly these labels."""
-        return self.samples.get(name, {}).get(frozenset(labels.items()))
+    def value(self, name: str) -> float | None:
+        """The one sample without labels."""
+        return self.samples.get(name, {}).get(frozenset())
 
-    def total(self, name: str, **labels: str) -> float:
-        """The sum of all samples that have these labels, and perhaps more."""
-        wanted = frozenset(labels.items())
-        return sum(value for has, value in self.samples.get(name, {}).items() if wanted <= has)
+    def total(self, name: str) -> float:
+        """The sum of all samples, whatever their labels."""
+        return sum(self.samples.get(name, {}).values())
 
     def by(self, name: str, label: str) -> dict[str, float]:
         """Values by one label, the samples that differ in others added up."""
@@ -93,14 +92,9 @@ def _gained(now: Mapping[Labels, float], before: Mapping[Labels, float]) -> Mapp
 def scrape(url: str, api_key: str = "", timeout_s: float = 5.0) -> Scrape:
     """GET /metrics of the server at a base URL. Raises ScrapeError."""
     client = Client(url, api_key)
-    return alone(client, read(client, timeout_s))
-
-
-async def read(client: Client, timeout_s: float = 5.0) -> Scrape:
-    """The same, on a connection that is kept."""
     at_s, asked = time.monotonic(), f"GET {client.url}/metrics"
     try:
-        reply = await client.request("GET", "/metrics", patience_s=timeout_s)
+        reply = fetch(client, "GET", "/metrics", patience_s=timeout_s)
     except OSError as error:
         remedy = "is it running there? Another address: --url, or MINISERVE_URL"
         raise ScrapeError(f"{asked} fails ({reason_of(error)}): {remedy}") from None

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from pydantic_core import to_jsonable_python
 
 from ops.observe.scrape import Histogram, Scrape
 from scheduler.capacity.health import Health
@@ -83,15 +85,8 @@ class Snapshot:
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON, which knows neither infinity nor NaN: both become null."""
-        return _finite(asdict(self))
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+        document: dict[str, Any] = to_jsonable_python(self, inf_nan_mode="null")
+        return document
 
 
 def snapshot(earlier: Scrape, later: Scrape, settings: Settings) -> Snapshot:

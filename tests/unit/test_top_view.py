@@ -138,7 +138,7 @@ def test_the_page_explains_every_key_of_the_document() -> None:
 
 @pytest.mark.parametrize(("seconds", "window_s"), [(range(100, 131), WINDOW_S), ((100, 130, 160), 30.0)])
 def test_the_window_reaches_ten_seconds_back_or_to_the_reading_before(seconds: Iterable[int], window_s: float) -> None:
-    watch = Watch(Frame("http://h", 1.0), SETTINGS)
+    watch = Watch(Frame("http://h"), SETTINGS)
     for second in seconds:
         watch.add(reading(float(second)), NOON)
 
@@ -146,7 +146,7 @@ def test_the_window_reaches_ten_seconds_back_or_to_the_reading_before(seconds: I
 
 
 def test_a_server_that_goes_away_leaves_its_last_values_and_since_when_until_it_comes_back() -> None:
-    watch = Watch(Frame("http://h", 1.0), SETTINGS)
+    watch = Watch(Frame("http://h"), SETTINGS)
     watch.add(reading(100.0), NOON)
     watch.miss("no route", NOON + timedelta(seconds=1))
     watch.miss("refused", NOON + timedelta(seconds=2))
