@@ -21,6 +21,7 @@ from ops.options import (
     check_keys,
     check_redis,
     check_spans,
+    check_temporary,
     option,
     with_settings,
 )
@@ -95,22 +96,6 @@ class _Commands(click.Group):
         return name, command, rest
 
 
-class _TakesSentence(click.Command):
-    """Says how to quote when the shell has cut a sentence into words, or its first word looks like an option."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        try:
-            return super().parse_args(ctx, args)
-        except click.UsageError as error:
-            if isinstance(error, click.MissingParameter):
-                problem = 'no sentence is given: name it in quotes, or "-" for standard input'
-                raise click.UsageError(problem, ctx) from None
-            if type(error) in (click.UsageError, click.NoSuchOption):
-                remedy = 'Put the sentence in quotes, and -- before one that begins with a dash: -- "-x ..."'
-                raise click.UsageError(f"{error.message.rstrip('.')}. {remedy}", ctx) from None
-            raise
-
-
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="miniserve", prog_name="miniserve")
 def main() -> None:
@@ -122,7 +107,7 @@ def main() -> None:
 @option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
 @option("--die-with-parent", is_flag=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
-@option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings and a status line.")
+@option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings.")
 @option("--prefill-workers", type=click.IntRange(0, 64), default=0,
         help="In place of --workers: worker processes that only read prompts.")  # fmt: skip
 @option("--decode-workers", type=click.IntRange(0, 64), default=0,
@@ -173,7 +158,7 @@ def worker(settings: Settings, role: str) -> None:
     process.serve(broken(settings), tokenizer, prepare)
 
 
-@main.command(cls=_TakesSentence)
+@main.command()
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *LOGGING)
 @option("--json", is_flag=True)
 @option("--trace", is_flag=True, help="Draw where the time of SENTENCE went; with --json, add it to the answer.")
@@ -194,8 +179,6 @@ def correct(settings: Settings, sentence: str, json: bool, trace: bool) -> None:
 
 def _prepare(process: str, settings: Settings) -> None:
     if process == "api":
-        from ops.run.temporary_files import check_temporary
-
         check_temporary()
         check_spans(settings)
         check_keys(settings)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import Field, fields, replace
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -176,16 +177,12 @@ def _check_url(context: click.Context, parameter: click.Parameter, value: str) -
 
 def check_spans(settings: Settings) -> None:
     """Raises click.UsageError where spans are wanted and the packages that make them are not there."""
-    if settings.otel_endpoint and not all(map(_is_installed, _OF_SPANS)):
-        problem = "needs packages that are not installed: pip install '.[otel]'"
-        raise click.UsageError(f"{variable('otel_endpoint')} {problem}")
-
-
-def _is_installed(package: str) -> bool:
     try:
-        return find_spec(package) is not None
+        for name in _OF_SPANS if settings.otel_endpoint else ():
+            import_module(name)
     except ModuleNotFoundError:
-        return False
+        problem = "needs packages that are not installed: pip install '.[otel]'"
+        raise click.UsageError(f"{variable('otel_endpoint')} {problem}") from None
 
 
 def check_keys(settings: Settings) -> None:
@@ -198,6 +195,16 @@ def check_keys(settings: Settings) -> None:
         read_keys(Path(settings.api_keys_file))
     except KeyFileFault as error:
         raise click.UsageError(f"{flag_name('api_keys_file')} {settings.api_keys_file}: {error}") from None
+
+
+def check_temporary() -> None:
+    """Raises click.ClickException where no temporary file can be written."""
+    try:
+        with tempfile.TemporaryFile():
+            pass
+    except OSError as error:
+        fault = f"no folder for temporary files can be written ({error.strerror})"
+        raise click.ClickException(f"{fault}: set TMPDIR to one that can") from None
 
 
 def check_redis(settings: Settings) -> None:

@@ -29,19 +29,20 @@ _OTHER_OPTIONS = frozenset(
     """
     all calibrate calibration cores dashboard dashboard_hosts dashboard_open decode_workers
     die_with_parent duration every most_changed once out p95 prefill_workers
-    prompts redraw requests_per_s role runs show svg target_ms tokens_per_s trace verbose
+    prompts redraw requests_per_s role runs show target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.
 _OF_COMPOSE = frozenset(
     """
-    dashboard_username dashboard_password dashboard_disable_delete prometheus_port prometheus_key_file grafana_port
+    dashboard_username dashboard_password prometheus_port prometheus_key_file grafana_port
     grafana_password
     """.split()
 )
 _REMOVED = {  # in 2.0, and what to do instead
     "traces": "send a request with X-Trace: 1 for its trace",
     "otel_share": "the client samples, by its traceparent",
+    "dashboard_disable_delete": "the dashboard deletes nothing; `miniserve drop` does",
 }
 KNOWN = frozenset(map(variable, {spec.name for spec in fields(Settings)} | _OTHER_OPTIONS | _OF_COMPOSE))
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from gunicorn.app.base import BaseApplication
 
-from ops.options import option, with_settings
-from ops.run.temporary_files import check_temporary
+from ops.options import check_temporary, option, with_settings
 from ops.run.up import is_loopback
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
@@ -37,24 +36,20 @@ _GRACE_S = 1  # its pages come in milliseconds, and nothing is lost with one
         help="Password of the log-in; empty: a new one. Set it by its variable: `ps` shows options.")  # fmt: skip
 @option("--dashboard-hosts", default="", metavar="NAME,...",
         help="Host names of the dashboard, in addition to localhost and addresses.")  # fmt: skip
-@click.option("--dashboard-disable-delete/--dashboard-delete", "is_delete_disabled", default=True,
-              envvar="MINISERVE_DASHBOARD_DISABLE_DELETE", show_envvar=True,
-              help="Whether deleting jobs and emptying queues is refused; by default it is.")  # fmt: skip
 @option("--dashboard-open", is_flag=True, help="Ask for no log-in; on a loopback address only.")
-def dashboard(settings: Settings, is_delete_disabled: bool, **asked: Any) -> None:
+def dashboard(settings: Settings, **asked: Any) -> None:
     """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.
 
     It reads only JSON and never unpickles what is in Redis. It accepts changes only from its own pages, and deletes
-    nothing without --dashboard-delete.
+    nothing: `miniserve drop` does.
     """
     if asked["dashboard_open"] and not is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")
     check_temporary()
-    access = _access(asked, may_delete=not is_delete_disabled)
-    _Server(settings, access).run()
+    _Server(settings, _access(asked)).run()
 
 
-def _access(asked: dict[str, Any], may_delete: bool) -> Access:
+def _access(asked: dict[str, Any]) -> Access:
     from ops.observe.dashboard_app import Access
 
     username, password = asked["dashboard_username"], asked["dashboard_password"]
@@ -62,7 +57,7 @@ def _access(asked: dict[str, Any], may_delete: bool) -> Access:
         password = secrets.token_urlsafe(_PASSWORD_BYTES)
         print(f"dashboard: log in as {username} with password {password}", file=sys.stderr, flush=True)
     hosts = tuple(name.strip().lower() for name in asked["dashboard_hosts"].split(",") if name.strip())
-    return Access(username, password, hosts, may_delete)
+    return Access(username, password, hosts)
 
 
 class _Server(BaseApplication):

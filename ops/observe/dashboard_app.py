@@ -49,7 +49,6 @@ class Access:
     username: str = ""
     password: str = ""
     host_names: tuple[str, ...] = ()  # further than localhost and addresses
-    may_delete: bool = False
 
     def knows_host(self, host: str) -> bool:
         """A page of a foreign name that resolves to this machine (DNS rebinding) sends that name."""
@@ -78,7 +77,7 @@ def create_app(client: Redis, shown_url: str, access: Access) -> Flask:
     web.serialize_current_job = _current_job
     app = _Dashboard(rq_dashboard.__name__)
     vars(app)["redis_conn"] = client
-    app.config |= {"RQ_DASHBOARD_REDIS_URL": [shown_url], "RQ_DASHBOARD_DISABLE_DELETE": not access.may_delete}
+    app.config |= {"RQ_DASHBOARD_REDIS_URL": [shown_url], "RQ_DASHBOARD_DISABLE_DELETE": True}
     app.before_request(lambda: _refusal(access))
     app.register_blueprint(web.blueprint)
     app.context_processor(lambda: {"nonce": _nonce()})
@@ -129,8 +128,7 @@ def _refusal(access: Access) -> Response | dict[str, str] | None:
     # Browsers send the origin with every POST. One that is missing comes from a program, or is hidden on purpose.
     if urlsplit(request.headers.get("Origin", "")).netloc != request.host:
         return Response("A change must come from a page of this dashboard: its Origin is another, or none.", 403)
-    is_write = (request.endpoint or "").rpartition(".")[2] in _WRITES
-    return {"status": "DISABLED"} if is_write and not access.may_delete else None
+    return {"status": "DISABLED"} if (request.endpoint or "").rpartition(".")[2] in _WRITES else None
 
 
 def _nonce() -> str:

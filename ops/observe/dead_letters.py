@@ -5,7 +5,6 @@ from __future__ import annotations
 import json as json_module
 import zlib
 from base64 import b64decode
-from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -32,27 +31,31 @@ def dead_letters(settings: Settings, json: bool) -> None:
 
     A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
     """
-    letter = None
     try:
         with connect(settings.redis_url) as client:
-            for letter in _letters(client):
-                line = "{id}  {ended_at}  {attempts} attempts  {why}".format(**letter)
-                click.echo(json_module.dumps(letter) if json else line)
+            letters = _letters(client)
     except (RedisError, OSError) as error:
         raise _unreachable(settings.redis_url, refusal_of(in_our_words(error)) or error) from None
-    if letter is None:
+    for letter in letters:
+        line = "{id}  {ended_at}  {attempts} attempts  {why}".format(**letter)
+        click.echo(json_module.dumps(letter) if json else line)
+    if not letters:
         click.echo("no dead letters", err=True)
 
 
-def _letters(client: Redis) -> Iterator[dict[str, str]]:
-    all_ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
-    for one in all_ids:
-        pipeline = client.pipeline(transaction=False)
+def _letters(client: Redis) -> list[dict[str, str]]:
+    ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
+    pipeline = client.pipeline(transaction=False)
+    for one in ids:
         pipeline.hmget(b"rq:job:" + one, "ended_at", "attempts")
         pipeline.xrevrange(b"rq:results:" + one, count=1)
-        fields, results = pipeline.execute(raise_on_error=False)
-        ended_at, attempts = (_text(value) for value in fields) if isinstance(fields, list) else ("?", "?")
-        yield {"id": _text(one), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
+    found = pipeline.execute(raise_on_error=False)
+    return [_letter(*letter) for letter in zip(ids, found[::2], found[1::2], strict=True)]
+
+
+def _letter(id_: bytes, fields: Any, results: Any) -> dict[str, str]:
+    ended_at, attempts = map(_text, fields) if isinstance(fields, list) else ("?", "?")
+    return {"id": _text(id_), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
 
 
 def _why(results: Any) -> str:

@@ -11,15 +11,14 @@ import secrets
 import socket
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
 import click
 
-from ops.observe import heartbeat_file
 from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
+from ops.run import health
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import measure
@@ -61,7 +60,6 @@ def monitor(settings: Settings) -> None:
 
 def run(settings: Settings, observe: Callable[[], Observed]) -> int:
     """Watch until SIGTERM or SIGINT; return the exit status."""
-    has_heartbeat = _has_heartbeat()
     webhook = Webhook(settings.alert_webhook) if settings.alert_webhook else None
     watch = Watch(observe, settings, webhook.post if webhook is not None else lambda _: None)
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
@@ -71,26 +69,12 @@ def run(settings: Settings, observe: Callable[[], Observed]) -> int:
         while not signals.num_stops:
             started_s = time.monotonic()
             watch.look(started_s)
-            if has_heartbeat:
-                with suppress(OSError):
-                    heartbeat_file.beat()
+            health.beat()
             signals.wait(started_s + EVERY_S - time.monotonic())
     if webhook is not None:
         webhook.close(_LAST_POSTS_S)
-    if has_heartbeat:
-        heartbeat_file.end()
     logger.info("stopped")
     return 0
-
-
-def _has_heartbeat() -> bool:
-    try:
-        heartbeat_file.beat()
-    except OSError as error:
-        about = {"reason": error.strerror}
-        logger.warning("no heartbeat: python -m ops.run.health monitor will say unhealthy", extra=about)
-        return False
-    return True
 
 
 class Watch:

@@ -36,7 +36,7 @@ from worker.queue.server import OLDEST_VERSION
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0
 _STOP_PATIENCE_S = 5.0
-LOG_NAME, SOCKET_NAME, CONFIG_NAME, URL_NAME = "redis.log", "redis.sock", "redis.conf", "url"
+LOG_NAME, SOCKET_NAME, CONFIG_NAME = "redis.log", "redis.sock", "redis.conf"
 MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 # Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO: how full it is.
 _ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"

@@ -25,7 +25,7 @@ from api.http.replies import answer_text
 from api.service.body import check_sentence
 from api.service.problems import problem, to_json
 from api.tracing.waterfall import Waterfall
-from ops.run.trace_picture import trace_picture
+from ops.tables import table
 from scheduler.errors import InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
@@ -33,6 +33,7 @@ from worker.engine import Engine, load_weights_as_served, new_engine
 from worker.model.weights import Weights
 
 _CHUNK_BYTES = 32_768  # bounds the lines that are held at once
+_BAR_WIDTH = 60
 
 
 def lines_of(fd: int) -> Iterator[list[bytes]]:
@@ -187,6 +188,18 @@ def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = Fals
         picture = f"\n\n{trace_picture(trace)}" if has_trace else ""
         _print(f"{outcome.corrected}\n{outcome.explanation}{picture}")
     return int(isinstance(outcome, ServingError))
+
+
+def trace_picture(trace: dict[str, Any]) -> str:
+    """One line for each stage; `trace` as an answer has it."""
+    total_ms, rows = trace["total_ms"] or 1.0, []
+    for stage in trace["stages"]:
+        start, took = stage["start_ms"], stage["duration_ms"]
+        name = f"  {stage['name']} {stage['sentence']}" if "sentence" in stage else stage["name"]
+        first, last = (round(_BAR_WIDTH * at_ms / total_ms) for at_ms in (start, start + took))
+        bar = " " * first + "\N{FULL BLOCK}" * max(1, last - first)
+        rows.append((name, f"{start:.2f}", f"{took:.2f}", str(stage.get("output_tokens", "")), bar))
+    return table(("stage", ">start ms", ">took ms", ">tokens", f"0 to {total_ms:.1f} ms"), rows)
 
 
 def _line(outcome: Correction | ServingError, as_json: bool) -> str:

@@ -13,14 +13,12 @@ import importlib.util
 import ipaddress
 import json
 import os
-import re
 import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,20 +26,17 @@ from urllib.parse import urlsplit
 
 import click
 
-from ops.options import check_keys, check_spans
+from ops.options import check_keys, check_spans, check_temporary
 from ops.run import banner, embedded_redis, health, logs, processes
-from ops.run.embedded_redis import URL_NAME, EmbeddedRedis
+from ops.run.embedded_redis import EmbeddedRedis
 from ops.run.model_facts import read_model_facts
-from ops.run.status_line import CLEAR, StatusLine
 from ops.run.supervisor import Member, Signals, Supervisor
-from ops.run.temporary_files import check_temporary
 from scheduler.settings import QUEUE_MODES, Settings
 from scheduler.urls import hide_password
 
 READY_POLL_S = 0.05
 EXPLAIN_AFTER_S = 5.0
 EXPLAIN_EVERY_S = 30.0
-REDIS_PATIENCE_S = 3.0
 _WRONG_HOST = (socket.gaierror, UnicodeError)
 _MARGIN_S = 5.0  # what a process may need beyond its grace before SIGKILL: telling waiters, leaving a Redis that hangs
 
@@ -87,12 +82,9 @@ def _with_pools(settings: Settings, pools: tuple[int, int]) -> Settings:
     """With the number of all workers, in whatever roles."""
     if not any(pools):
         return settings
-    if not all(pools):
-        raise click.UsageError("--prefill-workers and --decode-workers need each other: give both")
-    if settings.mode != "continuous" or settings.break_:
-        raise click.UsageError("--prefill-workers and --decode-workers are for --mode continuous, without --break")
-    if settings.workers != Settings().workers:
-        raise click.UsageError("--prefill-workers and --decode-workers are in place of --workers: leave that out")
+    if not all(pools) or settings.mode != "continuous" or settings.break_:
+        options = "--prefill-workers and --decode-workers"
+        raise click.UsageError(f"{options} are given together, for --mode continuous, without --break")
     return replace(settings, workers=min(sum(pools), 64))
 
 
@@ -119,13 +111,10 @@ def _serve(settings: Settings, supervisor: Supervisor, signals: Signals, with_da
     if not _wait_until_ready(settings, supervisor, signals):
         return 1
     if not signals.num_stops:
-        banner.print_banner(settings, with_dashboard)
+        click.echo("\n".join(["", *banner.banner_lines(settings, with_dashboard), ""]))
         processes.notify_ready()
-    is_quiet = settings.log_level in ("warning", "error")
-    url, asks_for_key = banner.base_url(settings.host, settings.port), bool(settings.api_keys_file)
-    status = StatusLine(url, is_wanted=is_quiet, asks_for_key=asks_for_key)
     while not signals.num_stops:
-        signals.wait(status.look(supervisor.revive()))
+        signals.wait(supervisor.revive())
     return 0
 
 
@@ -199,22 +188,14 @@ def check_port(host: str, port: int, option: str) -> None:
 
 def _check_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
-    import redis
+    from worker.queue.connection import Address, RedisConnection
+    from worker.queue.protocol import MailboxDown
 
-    from worker.queue.connection import start_fault
-    from worker.queue.redis_py import connect
-
-    try:
-        if fault := start_fault(url):
-            raise click.ClickException(f"{hide_password(url)}: {fault}")
-        with connect(url, REDIS_PATIENCE_S) as client:
-            client.ping()
-    except redis.BusyLoadingError:
-        return  # it will answer
-    except (redis.RedisError, OSError, TypeError, ValueError) as error:
-        reason = re.sub(r"^Error -?\d+ connecting to .*?\. ", "", str(error)).rstrip(".")
-        shown = hide_password(url)
-        raise click.ClickException(f"the Redis at {shown} does not answer ({reason}): check --redis-url") from None
+    with closing(RedisConnection(Address(url))) as connection:
+        try:
+            connection.ask(("PING",))
+        except MailboxDown as error:
+            raise click.ClickException(f"the Redis of --redis-url {hide_password(url)}: {error}") from None
 
 
 def _start_redis(directory: Path, settings: Settings) -> tuple[EmbeddedRedis, Settings]:
@@ -224,7 +205,6 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[EmbeddedRedis, Se
         server = embedded_redis.start(directory, port, password, is_guarded=True, memory_mb=settings.redis_memory_mb)
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None
-    (directory / URL_NAME).write_text(server.socket_url)  # for commands that may not show a password
     return server, replace(settings, redis_url=server.socket_url)
 
 
@@ -268,4 +248,4 @@ def why_not_ready(url: str) -> str | None:
 
 def _say(line: str) -> None:
     with suppress(OSError):  # the terminal may be gone: no reason to leave the children unstopped
-        click.echo(f"{CLEAR if sys.stderr.isatty() else ''}miniserve: {line}", err=True)
+        click.echo(f"miniserve: {line}", err=True)

@@ -69,5 +69,5 @@ def test_a_killed_worker_of_either_pool_costs_no_answer(
 
 @pytest.mark.parametrize("options", [("--prefill-workers", "1"), ("--decode-workers", "2")])
 def test_one_pool_alone_is_refused(options: tuple[str, ...]) -> None:
-    with pytest.raises(AssertionError, match="need each other"), RunningSystem(*options):
+    with pytest.raises(AssertionError, match="are given together"), RunningSystem(*options):
         pass

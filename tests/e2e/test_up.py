@@ -154,10 +154,10 @@ def test_a_given_redis_is_used_and_left_running(tmp_path: Path) -> None:
         server.stop()
 
 
-def test_what_it_prints_can_be_pasted_and_a_port_for_redis_has_a_password_that_is_printed_once() -> None:
+def test_what_it_prints_can_be_pasted_and_a_port_for_redis_has_a_password() -> None:
     port = free_port()
     with RunningSystem("--verbose", "--redis-port", str(port)) as system:
-        pattern = rf"^  Redis port +(redis://:(\S{{40,}})@127\.0\.0\.1:{port}/0) \(.*once\)$"
+        pattern = rf"^  Redis +(redis://:(\S{{40,}})@127\.0\.0\.1:{port}/0)$"
         url, password = system.wait_for_line(pattern, 1).groups()
         curl, rq_info = (system.wait_for_line(rf"^  {label} +(.*)$", 1).group(1) for label in ("try", "look inside"))
 
@@ -175,7 +175,7 @@ def test_what_it_prints_can_be_pasted_and_a_port_for_redis_has_a_password_that_i
             assert client.zcard("rq:finished:correct") == 1
         with Redis(port=port) as client, pytest.raises(AuthenticationError):
             client.ping()
-        assert system.output().count(password) == 1
+        assert system.output().count(password) == 3  # where Redis is, and the two lines to paste
 
 
 def test_who_reaches_the_embedded_redis_may_not_change_the_server(guarded: RunningSystem) -> None:
@@ -207,7 +207,7 @@ def test_a_system_of_up_is_healthy_to_the_doctor_and_says_nothing_while_all_is_w
     assert post_sentence(guarded.url, "He goed to school").status == 200
     assert seen.returncode == 0, seen.stdout
     assert f"{guarded.url} answers: it runs" in seen.stdout
-    assert not re.search(r"\[info|sentences/s", guarded.output())
+    assert "[info" not in guarded.output()
 
 
 NOT_LISTENING = r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in use\): choose another with"
@@ -222,8 +222,7 @@ NOT_LISTENING = r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in 
         (f"--host {'x' * 70}", r"Error: cannot listen on x+:\d+ \([^\[\]]+\): choose another with --host"),
         (
             "--redis-url redis://:secret@127.0.0.1:{free}/0",
-            r"Error: the Redis at redis://:\*\*\*@127\.0\.0\.1:\d+/0 does not answer \(Connection refused\): "
-            "check --redis-url",
+            r"Error: the Redis of --redis-url redis://:\*\*\*@127\.0\.0\.1:\d+/0: [\d.:]+: Connection refused",
         ),
         ("--dashboard --dashboard-port {free}", r"Error: --port and --dashboard-port are both \d+: .*"),
     ],

@@ -15,7 +15,6 @@ from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 
 from api.service.readiness import Readiness
-from ops.run.doctor import examine
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.health import health_of
 from scheduler.capacity.observed import WorkerFacts
@@ -100,14 +99,12 @@ def foreign_worker(redis_url: str) -> Iterator[str]:
     process.wait()
 
 
-def test_a_worker_of_rq_is_named_by_alert_and_doctor(house: RedisHouse, redis_url: str, foreign_worker: str) -> None:
+def test_a_worker_of_rq_is_named_by_an_alert(house: RedisHouse, foreign_worker: str) -> None:
     observed = house.api().observe()
     changes = Alerts(Settings()).evaluate(observed, None, 0.0)
-    (finding,) = [each for each in examine({}, redis_url) if each.check == "workers of RQ"]
 
     assert observed.foreign_workers == (foreign_worker,)
     assert [change.rule.name for change in changes if foreign_worker in change.sentence] == ["foreign-worker"]
-    assert foreign_worker in finding.found and finding.remedy
 
 
 def reason_of(api: SubmittingMailbox) -> str:

@@ -1,28 +1,13 @@
-"""What `miniserve up` prints: figures of the shipped model, URLs that can be used, no password."""
+"""What `miniserve up` prints: figures of the shipped model, URLs that can be used, no password, a loud warning."""
 
 from __future__ import annotations
 
 import pytest
 
-from ops.run.banner import banner_lines, base_url, hide_password
+from ops.run.banner import banner_lines, base_url
 from ops.run.model_facts import read_model_facts
+from ops.run.up import is_loopback, warn_if_open
 from scheduler.settings import Settings
-
-
-@pytest.mark.parametrize(
-    ("url", "shown"),
-    [
-        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
-        ("redis://:secret@host:6379/0", "redis://:***@host:6379/0"),
-        ("rediss://user:se:cret@host/0", "rediss://user:***@host/0"),
-        ("rediss://user:se:c/r@et@host/0", "rediss://user:***@host/0"),
-        ("user:secret@host", "user:***@host"),
-        ("redis://host/0?username=u&password=secret&db=1", "redis://host/0?username=u&password=***&db=1"),
-        ("unix:///run/redis.sock", "unix:///run/redis.sock"),
-    ],
-)
-def test_a_password_in_the_redis_url_is_not_shown(url: str, shown: str) -> None:
-    assert hide_password(url) == shown
 
 
 @pytest.mark.parametrize(
@@ -77,3 +62,15 @@ def test_another_replica_is_given_the_settings_of_this_one(settings: dict[str, o
 
     (replica,) = [line for line in lines if "add a replica" in line]
     assert replica.endswith(f"miniserve api --port 8001 --redis-url redis://h:1/0{options}")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_closed"),
+    [("127.0.0.1", True), ("localhost", True), ("::1", True), ("127.9.9.9", True),
+     ("0.0.0.0", False), ("::", False), ("192.168.1.5", False), ("example.org", False), ("", False)],
+)  # fmt: skip
+def test_a_host_that_others_reach_is_warned_of(host: str, is_closed: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    warn_if_open(Settings(host=host))
+
+    assert is_loopback(host) is is_closed
+    assert ("WARNING" in capsys.readouterr().err) is not is_closed

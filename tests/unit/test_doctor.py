@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli import main
-from ops.run import doctor, embedded_redis, kernels, machine
+from ops.run import doctor, embedded_redis, kernels
 from tests.small_server import http, small_servers
 
 SOUND = {
@@ -69,13 +69,12 @@ def test_on_a_sound_machine_all_is_well() -> None:
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
     assert [*findings] == [
-        "settings", "packages", "redis-py", "event loop", "model", "matrix kernels", "temporary files", "API port",
-        "dashboard port", "embedded Redis",
+        "settings", "packages", "redis-py", "model", "matrix kernels", "API port", "dashboard port", "embedded Redis",
     ]  # fmt: skip
 
 
 def test_another_distribution_with_a_package_of_our_name_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "packages_distributions", lambda: {"ops": ["miniserve", "ops"], "yaml": ["PyYAML"]})
+    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"ops": ["miniserve", "ops"], "yaml": ["PyYAML"]})
 
     finding = run()[1]["packages"]
 
@@ -112,9 +111,9 @@ def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
 
 def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = tmp_path / "mini-gpt.safetensors"
-    shutil.copy(machine.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
-    changed.write_bytes(machine.DEFAULT_PATH.read_bytes() + b"x")
-    monkeypatch.setattr(machine, "DEFAULT_PATH", changed)
+    shutil.copy(doctor.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
+    changed.write_bytes(doctor.DEFAULT_PATH.read_bytes() + b"x")
+    monkeypatch.setattr(doctor, "DEFAULT_PATH", changed)
 
     status, findings = run()
 
@@ -137,15 +136,12 @@ def test_where_no_temporary_file_can_be_written_it_is_said_in_one_line(
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr("tempfile.TemporaryFile", refuse)
-    monkeypatch.setattr("tempfile.mkdtemp", refuse)
     ports = {"MINISERVE_PORT": str(embedded_redis.free_port())}
 
     refused = CliRunner().invoke(main, command, env=ports)
-    finding = run()[1]["temporary files"]
 
     said = "no folder for temporary files can be written (Read-only file system): set TMPDIR to one that can"
     assert (refused.exit_code, refused.output) == (1, f"Error: {said}\n")
-    assert f"{finding['found']}: {finding['remedy']}" == said
 
 
 def test_an_old_server_is_named_where_up_would_start_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ops.observe import heartbeat_file
 from ops.observe.monitor import Watch, payload_of
+from ops.run import health
 from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
@@ -77,26 +77,19 @@ def test_a_payload_is_plain_json_with_an_id_of_its_own_and_tells_how_long_it_hel
     assert first["at"] == "2026-01-02T03:04:05.000+00:00"
 
 
-def test_a_beat_is_fresh_for_a_while_and_gone_with_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert not heartbeat_file.is_fresh(time.time())
+def test_a_monitor_is_healthy_for_a_while_after_its_beat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    healthy = [health.monitor_fault() == ""]
+    health.beat()
+    healthy.append(health.monitor_fault() == "")
+    (beat,) = tmp_path.iterdir()
+    os.utime(beat, (0, time.time() - health.FRESH_S - 1))
+    healthy.append(health.monitor_fault() == "")
 
-    heartbeat_file.beat()
+    monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
+    health.beat()  # ends nothing
 
-    assert heartbeat_file.is_fresh(time.time())
-    assert not heartbeat_file.is_fresh(time.time() + heartbeat_file.FRESH_S + 5)
-    os.utime(heartbeat_file.place(), (0, 0))
-    heartbeat_file.beat()
-    assert heartbeat_file.is_fresh(time.time())
-    heartbeat_file.end()
-    assert not heartbeat_file.is_fresh(time.time())
-
-
-def test_without_a_place_for_a_beat_an_os_error_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", "/no/such/folder")
-
-    with pytest.raises(OSError):
-        heartbeat_file.beat()
+    assert healthy == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 
 from api.tracing.waterfall import Waterfall
 from ops.cli import main
-from ops.run.trace_picture import trace_picture
+from ops.run.offline import trace_picture
 from scheduler.messages import Completion, FinishReason, Timings
 
 TIMES = Timings(queue_s=0.010, prefill_s=0.005, decode_s=0.020)
@@ -121,7 +121,7 @@ def test_the_command_draws_one_sentence_and_no_lines_of_standard_input() -> None
 
 @pytest.mark.parametrize("command", [["api", "--redis-url", "redis://127.0.0.1:1"], ["up"]])
 def test_without_the_packages_it_is_said_which_to_install(command: list[str]) -> None:
-    with patch("ops.options.find_spec", return_value=None):
+    with patch("ops.options.import_module", side_effect=ModuleNotFoundError):
         done = CliRunner().invoke(main, [*command, "--otel-endpoint", "http://127.0.0.1:1"])
 
     assert done.exit_code == 2
