@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,9 @@ from worker.model.blas import configure_blas
 
 configure_blas(os.environ)  # before NumPy is there to read it
 
-from miniserve_training import added, mining, natural  # noqa: E402
+from miniserve_training import natural  # noqa: E402
 from miniserve_training.options import TrainOptions  # noqa: E402
-from miniserve_training.text import tagging, vocabulary  # noqa: E402
+from miniserve_training.text import vocabulary  # noqa: E402
 from miniserve_training.text.written import check  # noqa: E402
 from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
 from ops.evaluation.command import correct  # noqa: E402
@@ -40,11 +39,9 @@ def main() -> None:
     """Make the model's weights, text and figures."""
 
 
-main.add_command(tagging.main, "tag")
 main.add_command(check.main, "check-lines")
 main.add_command(vocabulary.main, "vocabulary")
 main.add_command(natural.main, "natural")
-main.add_command(added.main, "added")
 
 
 @main.command()
@@ -65,43 +62,31 @@ def golden() -> None:
               help="Where to train.")  # fmt: skip
 @click.option("--generators", "num_streams", type=click.IntRange(1, 64), default=1, show_default=True,
               help="Processes that make examples, 1 to 64: as many as there are cores beside a GPU.")  # fmt: skip
-@click.option("--compile", "compiles", is_flag=True,
-              help="Compile the model first (needs g++): a minute's wait, then a quarter faster on a CPU.")  # fmt: skip
 def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> None:
     """Make weights from CORPORA, files of tagged sentences (.tsv, .tsv.gz), by a recipe.
 
-    Mine the corpus with the weights that ship, train, and calibrate what comes out. A run that was stopped goes on
-    where it was, by the same command.
+    Train, and calibrate what comes out. A run that was stopped goes on where it was, by the same command.
     """
     development = _development_sets()  # hours before they are needed
     steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
-    most_changed, mined = steps.pop("most_changed"), out / "mined.tsv"
+    most_changed, trained = steps.pop("most_changed"), out / "trained.safetensors"
     try:
-        options = TrainOptions(corpora=corpora, out=out, mined=mined, **steps, **how)
+        options = TrainOptions(corpora=corpora, out=out, **steps, **how)
     except TypeError as error:
         raise click.ClickException(f"{recipe}: {error}") from None
     from miniserve_training.model import loop
 
-    out.mkdir(parents=True, exist_ok=True)
     try:
-        _unless_there(mined, lambda: mining.write_mined(mining.mine_prose(corpora), mined))
-        _unless_there(out / "trained.safetensors", lambda: loop.train(options))
+        if not trained.exists():
+            loop.train(options)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     natural.write_files(out / "natural", corpora)
     files = [*(out / "natural" / name for name in natural.CALIBRATION), *development]
-    weights = uncalibrated(load_weights(out / "trained.safetensors"))
-    results = correct(
-        {path: read_items(path) for path in files}, ProductCorrector(Settings.from_env(os.environ), weights)
-    )
-    calibrate(chain.from_iterable(results.values()), most_changed, out / WEIGHTS, of=out / "trained.safetensors")
+    corrector = ProductCorrector(Settings.from_env(os.environ), uncalibrated(load_weights(trained)))
+    results = correct({path: read_items(path) for path in files}, corrector)
+    calibrate(chain.from_iterable(results.values()), most_changed, out / WEIGHTS, of=trained)
     click.echo(out / WEIGHTS)
-
-
-def _unless_there(path: Path, make: Callable[[], object]) -> None:
-    if not path.exists():
-        click.echo(f"making {path}", err=True)
-        make()
 
 
 def _development_sets() -> list[Path]:

@@ -16,10 +16,8 @@ class TrainOptions:
     seed: int = 1
     tokens_per_batch: int = 4000  # 131,072 for a GPU
     top_rate: float = 1.0  # share of the usual learning rates to come down from; less keeps more of good weights
-    written_share: float = 0.36  # of the examples that are neither mined nor prose: written lines
+    written_share: float = 0.36  # of the examples that are not prose: written lines
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
     start_from: Path | None = None  # weights file to begin with instead of random weights
-    mined: Path | None = None  # sentences that a model changed: the right are met more often, the flawed not at all
     device: str = "auto"  # cpu, cuda or auto
     num_streams: int = 1  # of examples, each made by a process; several where a GPU learns faster than one makes them
-    compiles: bool = False  # by PyTorch's compiler, which takes a minute and needs g++; a quarter faster on a CPU

@@ -1,4 +1,4 @@
-"""Tagged text: how it is read and made, which sentences no training sees, and which are mined."""
+"""Tagged text: how it is read and made, and which sentences no training sees."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tagged_text import tagged
 
-from api.grammar.correction import Edit
-from api.grammar.reasons import Reason
 from miniserve_training import natural
-from miniserve_training.mining import Mined, is_probably_right, mine, read_mined, write_mined
-from miniserve_training.text import tagging
 from miniserve_training.text.corpus import TaggedSentence, TaggedToken, read_corpus
 from ops.evaluation.items import read_items
-from ops.evaluation.scores import Answer
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
 
@@ -65,46 +59,3 @@ def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_tra
     assert right["natural"].isdisjoint(right["calibration"])
     assert right["natural"] | right["calibration"] == {one.text for one in read_corpus([corpus]) if one.is_held_out}
     assert not any(item.is_clean for item in items["natural-wrong"])
-
-
-def test_mining_keeps_what_is_changed_and_never_what_is_held_out(tmp_path: Path) -> None:
-    sentences = [TaggedSentence("wikipedia", f"It is fine in town {number}.", ()) for number in range(100)]
-    edit = Edit(3, 5, "is", "was", Reason.TENSE_PAST, "", 0.982)
-
-    def change_even(texts: list[str]) -> list[Answer]:
-        return [Answer(text.replace("is", "was", 1), (edit,) * (text[-2] in "02468")) for text in texts]
-
-    write_mined(mine(sentences, change_even), tmp_path / "mined.tsv")  # type: ignore[arg-type]
-
-    wanted = [one.text for one in sentences if not one.is_held_out and one.text[-2] in "02468"]
-    assert [one.sentence for one in read_mined(tmp_path / "mined.tsv")] == wanted
-
-
-@pytest.mark.parametrize(
-    ("source", "reason", "confidence", "is_right"),
-    [
-        ("wikipedia", "base_after_modal", 0.98, False), ("wikipedia", "base_after_modal", 0.9, True),
-        ("wikipedia", "missing_be", 0.9994, True), ("ewt-answers", "missing_be", 0.99, False),
-        ("wikitext", "be_agreement", 0.993, False), ("wikitext", "be_agreement", 0.98, True),
-    ],
-)  # fmt: skip
-def test_a_sure_correction_of_a_form_is_taken_for_a_flaw_of_the_text(
-    source: str, reason: str, confidence: float, is_right: bool
-) -> None:
-    assert is_probably_right(Mined(source, "a", "b", reason, confidence)) is is_right
-
-
-def test_sentences_are_cut_and_tagged_like_those_the_tagger_learns_from(tmp_path: Path) -> None:
-    corpus, text, out = tmp_path / "corpus.tsv", tmp_path / "text.tsv", tmp_path / "out.tsv.gz"
-    with corpus.open("w") as file:
-        for first, subject, verb in ((a, b, c) for a in ("a", "the") for b in ("dog", "cat") for c in ("runs", "sees")):
-            file.write(f"made\t{first} {subject} {verb}.\t{first}/DT/0 {subject}/NN/1 {verb}/VBZ/2 ././3\n")
-            file.write(f"made\t{subject}s don't.\t{subject}s/NNS/0 do/VBP/1 n't/RB/1 ././2\n")
-    text.write_text("new\tthe pig runs.\nnew\tcats don't.\n")
-
-    outcome = CliRunner().invoke(tagging.main, [str(text), "--like", str(corpus), "--out", str(out)])
-
-    assert outcome.exit_code == 0, outcome.output
-    assert [one.tokens for one in read_corpus([out])] == [
-        tagged(one).tokens for one in ("the/DT pig/NN runs/VBZ", "cats/NNS do/VBP+n't/RB")
-    ]

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
-from tagged_text import corruptions, maker, many_examples, table, tagged
+from tagged_text import corruptions, many_examples, table, tagged
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.words import count_words
-from miniserve_training.added import Broken, added, break_sentences, differences
-from miniserve_training.text.edits import apply_edits, with_mistake
-from ops.evaluation.product import ProductCorrector
+from miniserve_training.text.edits import apply_edits
 from scheduler.messages import MAX_WORDS
-from scheduler.settings import Settings
 
 TYPICAL = table("typical")
 
 
-def test_every_reason_has_a_typical_case() -> None:
-    assert [reason.name for reason in Reason] == [case[0] for case in TYPICAL]
-
-
 @pytest.mark.parametrize(("reason", "right", "wrong", "word", "num_words", "text"), TYPICAL)
-def test_each_reason_makes_its_typical_mistake(
+def test_each_reason_that_rules_know_makes_its_typical_mistake(
     reason: str, right: str, wrong: str, word: str, num_words: str, text: str
 ) -> None:
     assert corruptions(tagged(right))[wrong] == ScriptEdit(int(word), int(num_words), text, Reason[reason])
@@ -91,31 +83,4 @@ def test_the_service_makes_of_every_example_what_the_training_asks_for() -> None
         output = tokenizer.encode_output(one.edits)
         served = pipeline.conclude(pipeline.prepare(one.sentence), output).corrected
         assert served.replace("\u2019", "'") == one.corrected.replace("\u2019", "'")
-    assert {edit.reason for one in fitting for edit in one.edits} == set(Reason)
-
-
-@pytest.mark.parametrize(
-    ("answer", "is_added"),
-    [
-        ("He has seen her.", False),
-        ("He has saw her.", False),  # as it was
-        ("He have saw her.", True),
-        ("He have seen her.", True),
-        ("He has seen them.", False),  # wrong, but no mistake of the rules
-    ],
-)
-def test_an_answer_adds_a_mistake_where_it_makes_one_that_the_rules_know(answer: str, is_added: bool) -> None:
-    sentence = tagged("He/PRP has/VBZ seen/VBN her/PRP")
-    known = [differences(sentence.text, with_mistake(sentence.text, one)) for one in maker().candidates(sentence)]
-    saw = differences(sentence.text, "He has saw her.")
-
-    assert bool(added(Broken(sentence.text, "He has saw her.", frozenset().union(*known) - saw), answer)) is is_added
-
-
-def test_the_weights_that_ship_add_no_mistake_that_the_rules_know() -> None:
-    sentences = [tagged(row[1]) for name in ("typical", "exact", "made") for row in table(name)]
-    broken = [one for seed in range(10) for one in break_sentences(sentences, maker(), random.Random(seed))]
-
-    answers = ProductCorrector(Settings())([one.sentence for one in broken])
-
-    assert [one for one, answer in zip(broken, answers, strict=True) if added(one, answer.corrected)] == []
+    assert {edit.reason.name for one in fitting for edit in one.edits} == {case[0] for case in TYPICAL}

@@ -17,7 +17,7 @@ from api.grammar.words import count_words
 from miniserve_training.text.corpus import TaggedSentence
 from miniserve_training.text.edits import apply_edits
 from miniserve_training.text.longer import MOST_WORDS, Joiner, tense_of
-from miniserve_training.text.maker import ExampleMaker, Mix
+from miniserve_training.text.maker import ExampleMaker
 from miniserve_training.text.noise import _chat, add_slips
 from miniserve_training.text.sampling import CandidateIndex
 from miniserve_training.text.surface import Span, _add_emoji, frame, shout
@@ -57,18 +57,15 @@ def test_the_same_seed_gives_the_same_examples_also_when_two_processes_search() 
     assert list(islice(again.stream(seed=11), 200)) == list(many_examples()[:200])
 
 
-def test_prose_and_mined_sentences_are_met_for_their_own_sake_right_and_broken() -> None:
-    plain = [tagged(f"He/PRP sings/VBZ number/NN {number}/CD") for number in range(100)]
+def test_prose_is_met_for_its_own_sake_right_and_broken() -> None:
+    plain = [tagged(f"She/PRP has/VBZ written/VBN number/NN {number}/CD") for number in range(100)]
     natural = replace(tagged("He/PRP saw/VBD her/PRP yesterday/NN"), source="wikipedia")
-    mined = tagged("She/PRP has/VBZ seen/VBN it/PRP")
 
-    stream = ExampleMaker(VERBS, [*plain, natural, mined], mix=Mix(mined={mined.text})).stream(seed=3)
-    examples = list(islice(stream, 3000))
+    examples = list(islice(ExampleMaker(VERBS, [*plain, natural]).stream(seed=3), 3000))
 
-    for text, least, least_broken, most_broken in ((natural.text, 0.17, 0.2, 0.45), (mined.text, 0.04, 0.3, 0.7)):
-        met = [one for one in examples if text.rstrip(".").lower() in one.corrected.lower()]
-        assert len(met) > least * len(examples)
-        assert least_broken < sum(bool(one.edits) for one in met) / len(met) < most_broken
+    met = [one for one in examples if "yesterday" in one.corrected.lower()]
+    assert len(met) > 0.17 * len(examples)
+    assert 0.2 < sum(bool(one.edits) for one in met) / len(met) < 0.45
 
 
 def drawn(counts: dict[Reason, dict[str, int]], num: int = 20_000) -> Counter[tuple[Reason, str]]:

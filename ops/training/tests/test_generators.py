@@ -6,26 +6,14 @@ import random
 import re
 
 import pytest
-from tagged_text import VERBS, corruptions, maker, tagged
+from tagged_text import VERBS, maker, tagged
 
-from api.grammar.reasons import Reason
 from miniserve_training.text.corpus import TaggedSentence
-from miniserve_training.text.corruption.adjectives import participle_sentences
-from miniserve_training.text.generators.clause_rewrites import joined
 from miniserve_training.text.generators.fragments import fragments
 from miniserve_training.text.generators.hard_clean import fill, hard_clean_sentence, templates
-from miniserve_training.text.generators.plain import plain_of
-from miniserve_training.text.generators.rewrites import rewritten
 from miniserve_training.text.generators.subjects import QUESTIONS, STATEMENTS, subject_rewrites
-from miniserve_training.text.generators.verb_frames import verb_frame_sentences
-from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.maker import ExampleMaker
 
-PLAIN = [tagged(text) for text in (
-    "He/PRP opened/VBD the/DT door/NN", "My/PRP$ brother/NN saw/VBD a/DT dog/NN",
-    "The/DT girls/NNS sang/VBD a/DT song/NN",
-    "They/PRP are/VBP tired/JJ", "Ann/NNP drives/VBZ a/DT bus/NN", "We/PRP know/VBP the/DT way/NN",
-)]  # fmt: skip
 PATTERNS = """
 The/DT {p}/NN is/VBZ hungry/JJ
 A/DT {p}/NN saw/VBD a/DT {t}/NN
@@ -57,48 +45,6 @@ def test_long_subjects_come_out_of_most_templates_and_can_be_broken(long_subject
             tags.setdefault(token.word_number, token.tag)
         assert all(tags[verb] in ("VBZ", "VBP", "VBD") for verb, _ in sentence.agreeing), sentence
         assert " a old " not in sentence.text
-
-
-def test_two_plain_sentences_become_one_of_two_clauses() -> None:
-    plains = [plain_of(sentence, maker().lexicon) for sentence in PLAIN]
-
-    made = {one.text for one in joined(plains, 30, random.Random(1))}
-
-    assert None not in plains
-    assert any(text.startswith("If ") and " would have " in text for text in made)
-    assert any(text.startswith("When ") and ", " in text for text in made)
-    assert "I wish" in " ".join(made)
-
-
-def test_every_kind_of_made_sentence_can_be_broken() -> None:
-    made = rewritten(PLAIN * 20, maker().lexicon, random.Random(2))
-
-    broken = {edit.reason for one in made for edit in corruptions(one).values()}
-
-    assert {
-        Reason.TENSE_PAST, Reason.TENSE_FUT, Reason.TENSE_PERF, Reason.TENSE_SEQ, Reason.PAST_PERF, Reason.NO_WILL,
-        Reason.WISH_PAST, Reason.HABIT, Reason.PAST_NOT_PERF, Reason.STATIVE,
-    } <= broken  # fmt: skip
-
-
-def test_frames_take_their_verb_phrases_from_the_text_and_agree() -> None:
-    phrases = ("write", "letter"), ("sell", "car"), ("paint", "house")
-    text = [tagged(f"I/PRP want/VBP to/TO {verb}/VB the/DT {noun}/NN") for verb, noun in phrases]
-
-    made = {one.text for one in verb_frame_sentences(text, maker().lexicon, random.Random(4))}
-
-    assert not {one for one in made if re.search(r"\b(I (is|has|does)|(she|he|Tom) (are|have|want|enjoy))\b", one)}
-    assert any(re.search(r"good at (writing|selling|painting) the (letter|car|house)\.", one) for one in made)
-    assert any(re.search(r"The (letter|car|house) .*been (written|sold|painted)", one) for one in made)
-
-
-def test_a_participle_goes_between_the_determiner_and_its_noun() -> None:
-    sentence = tagged("My/PRP$ mirror/NN was/VBD cheap/JJ")
-
-    (made, *_) = participle_sentences([sentence], Lexicon.build(VERBS, [sentence]), random.Random(1))
-
-    assert re.fullmatch(r"My \w+ mirror was cheap\.", made.text)
-    assert [token.word_number for token in made.tokens] == [0, 1, 2, 3, 4, None]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from miniserve_training.model.golden import CONFIG, PATH, golden_arrays, random_
 from miniserve_training.model.muon import Muon, orthogonalize
 from miniserve_training.model.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 from miniserve_training.model.trainer import Trainer
-from miniserve_training.model.twin import Layer, Twin
+from miniserve_training.model.twin import Twin
 from miniserve_training.options import TrainOptions
 from miniserve_training.text.maker import Example
 
@@ -128,18 +128,3 @@ def test_a_trainer_learns_a_batch_by_heart_and_its_average_follows() -> None:
     assert losses[-1] < 0.05 < losses[0]
     assert trainer.average.module.losses(to_tensors(batch, "cpu")).output.item() < 0.3
     assert trainer.progress.examples == 600 and trainer.progress.tokens > 600
-
-
-def test_each_layer_is_compiled_by_itself_and_a_batch_of_one_row_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Six layers compiled as one, and a batch of one row, gave NaN."""
-    compiled = []
-    monkeypatch.setattr(Layer, "compile", lambda self, **options: compiled.append(self))
-    stances = []
-    monkeypatch.setattr(torch.compiler, "set_stance", lambda stance: stances.append(stance) or torch.no_grad())
-    trainer = trainer_of()
-    trainer.compile()
-    with pytest.raises(RuntimeError):  # without gradients
-        trainer.step(collate([encode_example(TOKENIZER, GOED)]))
-
-    assert compiled == [*trainer.twin.layers]
-    assert stances == ["force_eager"]

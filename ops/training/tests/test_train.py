@@ -18,15 +18,13 @@ from click.testing import CliRunner, Result
 from safetensors import safe_open
 
 from api.grammar.tokenizer import Tokenizer
-from miniserve_training import command, mining
-from miniserve_training.mining import Mined, write_mined
+from miniserve_training import command
 from miniserve_training.model import loop, streams
 from miniserve_training.model.batches import Batch, Encoded, collate
 from miniserve_training.model.export import read_twin, write_weights
 from miniserve_training.model.streams import background_batches
 from miniserve_training.model.twin import Twin, TwinConfig
 from miniserve_training.options import TrainOptions
-from miniserve_training.text.corpus import read_corpus
 from miniserve_training.text.written import lines as written
 from worker.model.weights import load_weights
 
@@ -64,7 +62,6 @@ def weights_file(path: Path, fingerprint: str = TOKENIZER.fingerprint) -> Path:
 def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mining, "mine_prose", lambda corpora: iter([Mined("wikitext", "He went to Bel.", "", "", 0.6)]))
     monkeypatch.setattr(command, "_development_sets", lambda: [])
     outcome = run(corpus, tmp_path, "--start-from", str(weights_file(tmp_path / "given.safetensors")))
 
@@ -117,27 +114,6 @@ def test_weights_for_another_tokenizer_and_what_is_no_weights_file_are_refused(t
         read_twin(weights_file(tmp_path / "foreign.safetensors", "0" * 16), TOKENIZER)
     with pytest.raises(ValueError, match="no weights file"):
         read_twin(tmp_path / "notes.safetensors", TOKENIZER)
-
-
-def test_a_sentence_that_mining_calls_flawed_leaves_the_text(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    right, flawed = [one.text for one in read_corpus([corpus]) if not one.is_held_out][:2]
-    mined = [Mined("wikitext", text, "x", "base_after_modal", sure) for text, sure in ((right, 0.7), (flawed, 0.99))]
-    write_mined(mined, tmp_path / "mined.tsv")
-    met = {}
-
-    class Maker:
-        def __init__(self, verbs: object, sentences: list, *, mix: object) -> None:
-            met.update(sentences={one.text for one in sentences}, mined=mix.mined)
-
-        def find_candidates(self, num_processes: int) -> None: ...
-
-    monkeypatch.setattr(loop, "ExampleMaker", Maker)
-    loop.batch_streams(TrainOptions((corpus,), tmp_path, 1, mined=tmp_path / "mined.tsv"), TOKENIZER, seed=1)
-
-    assert right in met["sentences"] and flawed not in met["sentences"]
-    assert met["mined"] == {right}
 
 
 def of_its_number(number: int) -> Iterator[Batch]:

@@ -17,7 +17,6 @@ from tqdm import tqdm
 
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
-from miniserve_training.mining import is_probably_right, read_mined
 from miniserve_training.model.batches import Batch, batch_stream
 from miniserve_training.model.export import export, read_twin, weights_origin
 from miniserve_training.model.progress import MetricsLog
@@ -58,8 +57,6 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
     """Until the end, or until Ctrl-C or SIGTERM; what was learnt is saved either way."""
     options, steps_before = trainer.options, trainer.progress.steps
     make_stream = batch_streams(options, tokenizer, options.seed + _RESUME_SEED_STRIDE * trainer.progress.examples)
-    if options.compiles:
-        trainer.compile()
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         with closing(background_batches(make_stream, options.num_streams)) as batches:
@@ -71,16 +68,11 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
 
 
 def batch_streams(options: TrainOptions, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[Batch]]:
-    """A function that gives the endless batches of a stream's number.
-
-    They come from the sentences that are neither held out nor found to be flawed by mining.
-    """
-    mined = [*read_mined(options.mined)] if options.mined else []
-    flawed = {found.sentence for found in mined if not is_probably_right(found)}
-    right = {found.sentence for found in mined} - flawed
-    sentences = [one for one in read_corpus(options.corpora) if not one.is_held_out and one.text not in flawed]
-    mix = Mix(written.load(), right, options.written_share, options.right_prose)
-    maker = ExampleMaker(VerbTable.load(), sentences, mix=mix)
+    """A function that gives the endless batches of a stream's number, of the sentences that are not held out."""
+    sentences = [one for one in read_corpus(options.corpora) if not one.is_held_out]
+    maker = ExampleMaker(
+        VerbTable.load(), sentences, mix=Mix(written.load(), options.written_share, options.right_prose)
+    )
     maker.find_candidates(options.num_streams)
 
     def stream(number: int) -> Iterator[Batch]:

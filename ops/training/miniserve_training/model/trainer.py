@@ -55,16 +55,10 @@ class Trainer:
         if not self.commits or self.commits[-1] != commit:
             self.commits.append(commit)
 
-    def compile(self) -> None:
-        """Make steps quicker."""
-        for layer in self.twin.layers:  # each by itself: PyTorch 2.13 compiles six at once to code that gives NaN
-            layer.compile(dynamic=True)
-
     def step(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Learn from a batch; its mean output and detection loss before. Nobody waits for a GPU to know them."""
         tensors, is_mixed = to_tensors(batch, self.device), self.precision == torch.bfloat16
-        stance = torch.compiler.set_stance("default" if len(batch) > 1 else "force_eager")  # of one row: NaN, too
-        with torch.autocast(self.device, torch.bfloat16, enabled=is_mixed), stance:
+        with torch.autocast(self.device, torch.bfloat16, enabled=is_mixed):
             losses = self.twin.losses(tensors)
         losses.total.backward()
         torch.nn.utils.clip_grad_norm_(self.twin.parameters(), GRADIENT_NORM)

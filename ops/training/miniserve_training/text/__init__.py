@@ -4,7 +4,7 @@
 
 | step | modules |
 |---|---|
-| right sentences | corpus (tagged ones, read from files), generators/ (made of plain ones, or of the templates in tables/) |
+| right sentences | corpus (tagged ones, read from files), generators/ (made of these, or of the templates in tables/) |
 | what of a sentence can be broken, for certain | corruption/, which asks view (words and subjects of one sentence) and lexicon (forms and closed lists) |
 | generated sentences with their mistakes | written/ |
 | one example | maker, which asks sampling (which reason, verb, sentence), edits, longer (joined sentences), surface (marks, capitals, quotes), noise (slips outside the verbs) |

@@ -18,7 +18,7 @@ from api.grammar.words import split_pieces
 HELD_OUT_PER_MILLE = 20
 # Text as it is written for readers: every 20th sentence is for the figures, a tenth more for what is chosen by figures.
 NATURAL_SOURCES = ("wikipedia", "wikitext", "ewt-")
-_PROSE_SOURCES = ("masc", "debian")
+_PROSE_SOURCES = ("masc",)
 MEASURED_PER_MILLE, UNTRAINED_PER_MILLE = 50, 150
 
 
@@ -51,7 +51,7 @@ class TaggedSentence:
 
     @property
     def is_held_out(self) -> bool:
-        """True for a sentence that no training and no mining sees."""
+        """True for a sentence that no training sees."""
         return is_held_out(self.text, UNTRAINED_PER_MILLE if self.is_natural else HELD_OUT_PER_MILLE)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -13,24 +13,20 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
 from miniserve_training.text.corpus import TaggedSentence
-from miniserve_training.text.corruption.adjectives import add_adjective_errors, participle_sentences
 from miniserve_training.text.corruption.agreement import add_agreement_errors
 from miniserve_training.text.corruption.base_forms import add_base_form_errors
 from miniserve_training.text.corruption.complements import add_complement_errors
 from miniserve_training.text.corruption.forms import add_form_errors
-from miniserve_training.text.corruption.negated_be import add_be_for_do_errors
 from miniserve_training.text.corruption.tense import add_tense_errors
 from miniserve_training.text.edits import apply_edits, edits_of
 from miniserve_training.text.generators.fragments import fragments
 from miniserve_training.text.generators.hard_clean import hard_clean_sentence
-from miniserve_training.text.generators.rewrites import rare_verb_sentences, rewritten
 from miniserve_training.text.generators.subjects import subject_rewrites
-from miniserve_training.text.generators.verb_frames import verb_frame_sentences
 from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.longer import Joiner
 from miniserve_training.text.noise import add_slips
 from miniserve_training.text.sampling import CandidateIndex, Pool, choose, wanted_edits
-from miniserve_training.text.surface import Span, frame, shout, vary
+from miniserve_training.text.surface import OPENING_QUOTES, Span, frame, shout, vary
 from miniserve_training.text.view import Candidate, View
 from miniserve_training.text.written.lines import Written, WrittenLine
 from miniserve_training.text.written.swaps import Swaps
@@ -48,14 +44,12 @@ _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.08
 _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
-_MINED_SHARE = 0.06
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
 _SEARCH_CHUNK = 500  # sentences
 _RULES = (
-    add_form_errors, add_adjective_errors, add_agreement_errors, add_base_form_errors, add_complement_errors,
-    add_tense_errors, add_be_for_do_errors,
+    add_form_errors, add_agreement_errors, add_base_form_errors, add_complement_errors, add_tense_errors,
 )  # fmt: skip
 
 
@@ -74,8 +68,7 @@ class Mix:
     """What a stream of examples is drawn from, next to the rules and their sentences."""
 
     written: Sequence[WrittenLine] = ()
-    mined: Container[str] = ()  # right sentences that a model has changed: they are met more often
-    written_share: float = 0.36  # of the examples that are neither mined nor prose: written lines
+    written_share: float = 0.36  # of the examples that are not prose: written lines
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
 
 
@@ -95,7 +88,6 @@ class ExampleMaker:
         self._mix = mix
         self.lexicon = lexicon or Lexicon.build(verbs, sentences)
         self._long_sentences = [sentence for sentence in sentences if len(sentence.tokens) >= _LONG_TOKENS]
-        self._mined = [sentence for sentence in sentences if sentence.text in mix.mined]
         self._prose = [sentence for sentence in sentences if sentence.is_prose]
         self._joiner = Joiner(sentences)
         self._fragments = fragments(sentences, random.Random(0))
@@ -120,12 +112,10 @@ class ExampleMaker:
         """Examples for ever: rare reasons and rare verbs more often than text has them."""
         rng = random.Random(seed)
         index = self._candidate_index()
-        mined, prose = Pool(self._mined, index), Pool(self._prose, index)
+        prose = Pool(self._prose, index)
         while True:
-            is_clean, roll = rng.random() < CLEAN_SHARE, rng.random()
-            if roll < _MINED_SHARE and mined:
-                part = mined.draw(rng, is_clean=is_clean)
-            elif _MINED_SHARE <= roll < _MINED_SHARE + _PROSE_SHARE and prose:
+            is_clean = rng.random() < CLEAN_SHARE
+            if prose and rng.random() < _PROSE_SHARE:
                 part = prose.draw(rng, is_clean=rng.random() < self._mix.right_prose)
             elif self._written and rng.random() < self._mix.written_share:
                 part = (self._written.right(rng), ()) if is_clean else self._written.wrong(rng)
@@ -143,11 +133,8 @@ class ExampleMaker:
         if self._index is None:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
             rng = random.Random(0)
-            made = rewritten(self._sentences, self.lexicon, rng)
-            made += participle_sentences(self._sentences, self.lexicon, rng)
-            made += verb_frame_sentences(self._sentences, self.lexicon, rng)
-            made += subject_rewrites(self._sentences, self.lexicon, rng)
-            everything = [*self._sentences, *made, *rare_verb_sentences(self.lexicon, rng)]
+            made = subject_rewrites(self._sentences, self.lexicon, rng)
+            everything = [*self._sentences, *made]
             candidates = self._candidates_of_all(everything, num_processes)
             self._index = CandidateIndex(zip(everything, candidates, strict=True))
         return self._index
@@ -193,8 +180,8 @@ class ExampleMaker:
     def _surround(
         self, spans: list[Span], edits: tuple[ScriptEdit, ...], num_tokens: int, rng: random.Random
     ) -> tuple[ScriptEdit, ...]:
-        if _begins_with_moved_name(edits, spans):
-            return edits
+        if _begins_with_moved_name(edits, spans) or spans[0].wrong in OPENING_QUOTES:
+            return edits  # behind other words a quotation is left as it is
         roll = rng.random()
         if roll < _NEIGHBOUR_SHARE and num_tokens <= _MOST_TOKENS_WITH_NEIGHBOUR:
             return self._add_neighbour(spans, edits, rng)

@@ -20,6 +20,7 @@ _ACCENTED_NAMES = {
 }  # fmt: skip
 _NAME = re.compile(rf"\b({'|'.join(_ACCENTED_NAMES)})\b")
 _QUOTES = (("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"), ("\u00ab", "\u00bb"), ("(", ")"))
+OPENING_QUOTES = frozenset(opening for opening, _ in _QUOTES)
 _EMOJI = ("\U0001f600", "\U0001f602", "\U0001f44d", "\u2764\ufe0f", "\U0001f389", "\U0001f622", ":)", "\u2728")
 _PICTURES = (*range(0x1F30D, 0x1F3F0), *range(0x1F400, 0x1F4F0), *range(0x1F600, 0x1F650), *range(0x1F910, 0x1F970))
 

@@ -1,5 +1,5 @@
 """Rules: each finds in a sentence what can be broken, for certain, and adds it to the sentence's view.
 
-forms and adjectives; agreement; base_forms (with questions, contracted); negated_be; complements; tense (with times,
-states, perfect, sequence, conditions, will_clauses). Several of them share the forms in wrong_forms.
+forms; agreement; base_forms; complements; tense (with times and perfect). They make the mistakes that prose offers the
+chance of. Questions, wishes, conditions, states, habits and stories are broken in the written sentences alone.
 """

@@ -6,8 +6,6 @@ from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbForms
 from miniserve_training.text import lexicon as lex
 from miniserve_training.text.corruption.agreement import inverted_subject
-from miniserve_training.text.corruption.contracted import add_contraction_errors
-from miniserve_training.text.corruption.questions import add_question_errors
 from miniserve_training.text.lexicon import words
 from miniserve_training.text.tables import word_set
 from miniserve_training.text.view import Subject, View, is_adverb
@@ -26,8 +24,6 @@ _PASSIVE_FOLLOWERS = words("by in on at to from into for with as and")
 
 
 def add_base_form_errors(view: View) -> None:
-    add_question_errors(view)
-    add_contraction_errors(view)
     for index, word in enumerate(view.words):
         lower = word.lower
         if lower in lex.DO_WORDS:

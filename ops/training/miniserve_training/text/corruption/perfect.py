@@ -6,14 +6,13 @@ import re
 
 from api.grammar.reasons import Reason
 from miniserve_training.text import lexicon as lex
-from miniserve_training.text.corruption.states import is_possession
 from miniserve_training.text.corruption.times import FOR_PERIOD, MANY_YEARS, SINCE
 from miniserve_training.text.corruption.wrong_forms import PAST_BE, PRESENT_BE, have_form, present_form
 from miniserve_training.text.lexicon import words
 from miniserve_training.text.view import Subject, View
 
 _FOR_STATES = words("know live own")
-_FOR_YEARS = words("work teach have play study")
+_FOR_YEARS = words("work teach play study")
 _PASSING = words("ill sick sad away angry absent married unhappy dead single lonely closed asleep")
 _RECENTLY = re.compile(r"\b(?:in|over|during|for) the (?:last|past) (?:few|two|three|five|ten|several) \w+")
 _FIRST_TIME = re.compile(r"\b(?:is|it's|that's) the (?:first|second|third|fourth) time\b")
@@ -38,7 +37,6 @@ def add_perfect_errors(view: View, text: str) -> None:
                 _add_lasting(view, index, is_since=is_since, is_years=is_years)
             elif is_recently or is_first_time:
                 _add_up_to_now(view, index, is_first_time=is_first_time)
-            _add_how_long(view, index)
         elif word.lower in ("hasn't", "haven't") and "yet" in view.lower_set:
             _add_not_yet(view, index)
         elif word.lower in ("had", "hadn't"):
@@ -71,8 +69,6 @@ def _add_lasting(view: View, index: int, *, is_since: bool, is_years: bool) -> N
         return
     is_general = view.lowers[subject.first] in ("you", "one")
     is_years = is_years and verb.lemma in _FOR_YEARS and not is_general
-    if verb.lemma == "have" and not is_since:
-        is_years = is_years and is_possession(view, index + 1)  # "He has plans for ten years" is right
     if not (is_since or verb.lemma in _FOR_STATES or is_years):
         return
     view.add(Reason.TENSE_PERF, verb.lemma, index, present_form(verb, subject.number), 2)
@@ -104,20 +100,6 @@ def _add_up_to_now(view: View, index: int, *, is_first_time: bool) -> None:
     verb = view.lexicon.participle.get(participle.lower)
     if verb is not None:
         view.add(Reason.TENSE_PERF, verb.lemma, index, present_form(verb, subject.number), 2)
-
-
-def _add_how_long(view: View, index: int) -> None:
-    """ "How long are you waiting?"."""
-    if view.lowers[index - 2 : index] != ["how", "long"] or index != 2:
-        return
-    subject, been, verb = view.at(3).lower, view.at(4).lower, view.at(5)
-    number = {"you": "pl", "they": "pl", "we": "pl", "he": "sg", "she": "sg"}.get(subject)
-    if number is None or been != "been" or verb.lower not in _HOW_LONG:
-        return
-    view.add(Reason.TENSE_PERF, "be", 2, f"{PRESENT_BE[number]} {subject}", 3)
-
-
-_HOW_LONG = words("waiting learning studying working living playing teaching married sick ill writing reading driving")
 
 
 def _add_not_yet(view: View, index: int) -> None:

@@ -1,18 +1,11 @@
-"""The wrong tense for the time word, and the wrong aspect for a state or a habit."""
+"""The wrong tense for the time word: "Yesterday he goes", "Tomorrow they arrived"."""
 
 from __future__ import annotations
 
 from api.grammar.reasons import Reason
-from api.grammar.verbs import VerbForms
-from miniserve_training.text import lexicon as lex
-from miniserve_training.text.corruption.conditions import add_condition_errors
 from miniserve_training.text.corruption.perfect import add_perfect_errors
-from miniserve_training.text.corruption.sequence import add_sequence_errors
-from miniserve_training.text.corruption.states import add_state_errors
 from miniserve_training.text.corruption.times import (
-    CHILDHOOD,
     FUTURE_TIME,
-    HABIT_TIME,
     PAST_TIME,
     inverted_number,
     is_timed,
@@ -30,17 +23,11 @@ def add_tense_errors(view: View) -> None:
     text = " ".join(view.lowers)
     _add_by_time(view, text)
     add_perfect_errors(view, text)
-    add_state_errors(view)
-    add_condition_errors(view)
-    add_sequence_errors(view, text)
-    if HABIT_TIME.search(text) is not None and view.num_finite == 1:
-        _add_habit(view)
 
 
 def _add_by_time(view: View, text: str) -> None:
     past = None if view.is_unreal else PAST_TIME.search(text)
     future = FUTURE_TIME.search(text)
-    childhood = CHILDHOOD.search(text)
     if past is not None and future is None:
         time = words_of_match(text, past)
         for index, word in enumerate(view.words):
@@ -51,8 +38,6 @@ def _add_by_time(view: View, text: str) -> None:
         for index, word in enumerate(view.words):
             if word.lower in ("will", "won't") and is_timed(view, index, time):
                 _add_future_time(view, index)
-    elif childhood is not None and view.num_finite == 2:
-        _add_childhood(view, words_of_match(text, childhood))
 
 
 def _number(view: View, index: int) -> str:
@@ -120,25 +105,6 @@ def _add_past_verb(view: View, index: int, number: str) -> None:
     view.add(Reason.PAST_NOT_PERF, verb.lemma, index, f"{have_form(number)} {verb.participles[0]}")
 
 
-def _add_childhood(view: View, time: tuple[int, int]) -> None:
-    """ "When I was young, I live in Paris"."""
-    first, end = time
-    if first not in (0, len(view) - (end - first)):
-        return
-    for index, word in enumerate(view.words):
-        number = _number(view, index) if word.tag == "VBD" and not first <= index < end else ""
-        subject = view.subject(index)
-        if not number or subject is None or (first == 0) != (subject.first == end):
-            continue
-        if word.lower == "didn't":
-            _add_past_do(view, index, number)
-        verb = view.lexicon.past.get(word.lower)
-        if verb is None or verb.lemma in ("do", "have", "think", "say", "be") or view.at(index + 1).lower == "to":
-            continue
-        if present_form(verb, number) not in verb.pasts:
-            view.add(Reason.TENSE_PAST, verb.lemma, index, present_form(verb, number))
-
-
 def _add_future_time(view: View, index: int) -> None:
     base, number = view.at(index + 1), _number(view, index)
     if base.tag != "VB" or not number:
@@ -160,29 +126,3 @@ def _add_future_time(view: View, index: int) -> None:
     if verb.pasts[0] != verb.lemma or number == "sg":
         view.add(Reason.TENSE_FUT, verb.lemma, index, verb.pasts[0], 2)
     view.add(Reason.TENSE_FUT, verb.lemma, index, f"{have_form(number)} {verb.participles[0]}", 2)
-
-
-def _add_habit(view: View) -> None:
-    """ "He is usually playing tennis", "Usually he is playing tennis"."""
-    for index, word in enumerate(view.words):
-        forms = {"VBZ": view.lexicon.third, "VBP": view.lexicon.base}.get(word.tag)
-        verb = _habitual(view, index, forms) if forms and not word.is_contraction else None
-        subject = view.subject(index) if verb else None
-        if verb and subject and subject.number:
-            be, adverb = PRESENT_BE[subject.number], view.lowers[index - 1]
-            view.add(Reason.HABIT, verb.lemma, index, f"{be} {verb.ing}")
-            if HABIT_TIME.fullmatch(adverb):
-                view.add(Reason.HABIT, verb.lemma, index - 1, f"{be} {adverb} {verb.ing}", 2)
-
-
-def _habitual(view: View, index: int, forms: dict[str, VerbForms]) -> VerbForms | None:
-    verb = forms.get(view.words[index].lower)
-    if verb is None or verb.lemma in ("have", "do") or view.at(index + 1).tag in ("VB", "VBN", "VBG"):
-        return None
-    return verb if verb.lemma in lex.ACTIVITY_VERBS or verb.lemma in _DAILY else None
-
-
-_DAILY = words(
-    "get go come leave arrive start finish open close sleep wake wear make spend send pay meet play begin stop eat "
-    "have carry bring put give tell ask answer"
-)

@@ -23,10 +23,6 @@ PAST_TIME = re.compile(
 FUTURE_TIME = re.compile(
     rf"\b(?:the day after tomorrow|(?<!by )tomorrow(?!'){_PART}|(?<!the )(?<!by )next {_PERIOD}(?!'){_PART})\b"
 )
-CHILDHOOD = re.compile(
-    r"\bwhen (?:i|he|she|we|they|you) (?:was|were) (?:\w+ )?(?:child|children|young|little|boys?|girls?|school|kids?|"
-    r"small|five|six|seven|eight|ten|twelve)\b"
-)
 SINCE = re.compile(
     rf"\bsince (?:then|yesterday|childhood|noon|breakfast|lunch|(?:this )?morning|last {_PERIOD}|{_MONTH}|{_WEEKDAY}"
     r"|(?:\w+ )?(?:1[89]|20)\d\d|(?:i|he|she|we|they|you) (?:was|were|came|left|moved|met|got|began|started))\b"
@@ -34,8 +30,6 @@ SINCE = re.compile(
 _LONG_TIMES = "(?:weeks|months|years|ages|hours|minutes|days|an hour|a long time|a month|a year|a week)"
 FOR_PERIOD = re.compile(rf"\bfor (?:\w+ )?(?:\w+ )?{_LONG_TIMES}\b")
 MANY_YEARS = re.compile(r"\bfor (?:\w+ )?(?:\w+ )?(?:years|ages)\b")
-# "He is working every evening" is right for a while; with these words the progressive never is.
-HABIT_TIME = re.compile(r"\b(?:usually|rarely|seldom|normally|generally(?! speaking))\b")
 # "He claims to have met her last week", "seems to have": the time is not that of the first verb.
 _DOES_TO = words("try go come begin start decide refuse forget manage have be")
 _QUESTION_WORDS = words("what where when why how who whom which")

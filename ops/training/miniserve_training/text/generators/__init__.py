@@ -1,5 +1,5 @@
 """Right sentences that the text has too few of, for the rules to break or to leave alone.
 
-Made of plain sentences (plain): rewrites and clause_rewrites, subjects (with subject_nouns), verb_frames.
+With subjects that are long or hide their number: subjects (with plain and subject_nouns).
 Right ones that look wrong, never broken: hard_clean, fragments.
 """

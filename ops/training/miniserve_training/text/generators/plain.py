@@ -8,7 +8,7 @@ from functools import cache
 from api.grammar.verbs import VerbForms
 from miniserve_training.text import lexicon as lex
 from miniserve_training.text.corpus import TaggedSentence, TaggedToken
-from miniserve_training.text.lexicon import Lexicon, words
+from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.tables import word_set
 from miniserve_training.text.view import View, Word, is_adverb
 
@@ -21,11 +21,6 @@ _TIME_WORDS = word_set("time_or_clause_words")
 BE = {"i": ("am/VBP", "was/VBD"), "sg": ("is/VBZ", "was/VBD"), "pl": ("are/VBP", "were/VBD")}
 HAVE = {"i": "have/VBP", "sg": "has/VBZ", "pl": "have/VBP"}
 DO = {"i": "do/VBP", "sg": "does/VBZ", "pl": "do/VBP"}
-_TIME_TAGS = {
-    "he": "PRP", "i": "PRP", "she": "PRP", "we": "PRP", "came": "VBD", "was": "VBD", "were": "VBD", "every": "DT",
-    "the": "DT", "a": "DT", "an": "DT", "my": "PRP$", "last": "JJ", "next": "JJ", "ago": "RB", "in": "IN", "on": "IN",
-    "at": "IN", "for": "IN", "since": "IN", "when": "WRB", "of": "IN",
-}  # fmt: skip
 COMMA = [TaggedToken(",", ",", None)]
 
 
@@ -50,16 +45,6 @@ class Plain:
     def lemma(self) -> str:
         return "be" if self.is_be else self.forms.lemma if self.forms else ""
 
-    @property
-    def is_event(self) -> bool:
-        """Something that happens and ends: neither a state nor be or have."""
-        return self.forms is not None and self.forms.lemma not in _NO_EVENTS
-
-    @property
-    def can_inflect(self) -> bool:
-        """True if the verb can be put in any tense, the rest as it stands."""
-        return self.is_be or self.forms is not None
-
     def _forms(self) -> VerbForms | None:
         table = {"VBD": self.lexicon.past, "VBZ": self.lexicon.third, "VBP": self.lexicon.base}.get(self.verb.tag)
         if table is None or self.is_be or self.next.tag in ("VB", "VBN"):
@@ -71,14 +56,8 @@ class Plain:
         is_clear = self.verb.tag == "VBZ" or verb.pasts[0] != verb.lemma
         return verb if is_clear and (verb.lemma != "have" or self.next.tag not in ("VBD", "TO")) else None
 
-    def present(self) -> list[Group]:
-        if self.is_be:
-            return [*tagged(BE[self.number][0]), *self.rest]
-        assert self.forms is not None
-        return [*tagged(present_of(self.forms, self.number)), *self.rest]
-
     def past(self) -> list[Group]:
-        past = self.was if self.forms is None else f"{self.forms.pasts[0]}/VBD"
+        past = BE[self.number][1] if self.forms is None else f"{self.forms.pasts[0]}/VBD"
         return [*tagged(past), *self.rest]
 
     def base(self) -> list[Group]:
@@ -86,24 +65,6 @@ class Plain:
 
     def participle(self) -> list[Group]:
         return [*tagged(f"{self.forms.participles[0] if self.forms else 'been'}/VBN"), *self.rest]
-
-    def ing(self) -> list[Group]:
-        assert self.forms is not None
-        return [*tagged(f"{self.forms.ing}/VBG"), *self.rest]
-
-    @property
-    def have(self) -> str:
-        return HAVE[self.number]
-
-    @property
-    def was(self) -> str:
-        return BE[self.number][1]
-
-
-_NO_EVENTS = (
-    lex.STATE_VERBS | lex.STATIVE_VERBS
-    | words("be have do die bear say live feel love think use keep let get hear see look sound smell taste remain stay")
-)  # fmt: skip
 
 
 def plain_of(sentence: TaggedSentence, lexicon: Lexicon) -> Plain | None:
@@ -143,11 +104,6 @@ def _tokens(text: str) -> tuple[TaggedToken, ...]:
 def tagged(text: str) -> list[Group]:
     """ "will/MD go/VB" -> a group for each word; "did/VBD+n't/RB" is one word."""
     return [list(_tokens(group.replace("+", " "))) for group in text.split()]
-
-
-def said(text: str) -> list[Group]:
-    """Time words, which the rules know by their letters; "he came" keeps its finite verb."""
-    return [[TaggedToken(word, _TIME_TAGS.get(word.lower(), "NN"), None)] for word in text.split()]
 
 
 def uncapital(groups: list[Group]) -> list[Group]:
