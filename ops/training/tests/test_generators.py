@@ -8,9 +8,11 @@ import re
 import pytest
 from tagged_text import VERBS, maker, tagged
 
+from api.grammar.reasons import Reason
 from miniserve_training.text.corpus import TaggedSentence
 from miniserve_training.text.generators.fragments import fragments
 from miniserve_training.text.generators.hard_clean import fill, hard_clean_sentence, templates
+from miniserve_training.text.generators.heavy import heavy_subjects
 from miniserve_training.text.generators.subjects import QUESTIONS, STATEMENTS, subject_rewrites
 from miniserve_training.text.maker import ExampleMaker
 
@@ -45,6 +47,16 @@ def test_long_subjects_come_out_of_most_templates_and_can_be_broken(long_subject
             tags.setdefault(token.word_number, token.tag)
         assert all(tags[verb] in ("VBZ", "VBP", "VBD") for verb, _ in sentence.agreeing), sentence
         assert " a old " not in sentence.text
+
+
+def test_a_phrase_goes_between_a_subject_and_the_verb_that_agrees_with_it() -> None:
+    sentences = [tagged("The/DT key/NN is/VBZ here/RB"), tagged("He/PRP sings/VBZ")]
+
+    (made,) = heavy_subjects(sentences, maker().lexicon, random.Random(1))
+
+    broken = {c.wrong for c in maker().candidates(made) if c.reason is Reason.SVA_BE}
+    assert re.fullmatch(r"The key (\w+ ){2,}is here\.", made.text)
+    assert broken == {"are"}
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from miniserve_training.text.corruption.tense import add_tense_errors
 from miniserve_training.text.edits import apply_edits, edits_of
 from miniserve_training.text.generators.fragments import fragments
 from miniserve_training.text.generators.hard_clean import hard_clean_sentence
+from miniserve_training.text.generators.heavy import heavy_subjects
 from miniserve_training.text.generators.subjects import subject_rewrites
 from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.longer import Joiner
@@ -44,6 +45,7 @@ _NEIGHBOUR_SHARE = 0.05
 _FRAME_SHARE = 0.08
 _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
+_PROSE_SLIP_SHARE = 0.3  # as learners write: their essays are as long as prose
 _PROSE_SHARE = 0.22  # names, titles, long subjects: by reason and verb alone they would be drawn too seldom
 _MOST_TOKENS_WITH_NEIGHBOUR = 24
 _MOST_NEIGHBOUR_CHARACTERS = 60
@@ -134,6 +136,7 @@ class ExampleMaker:
             # The same rewritten sentences for every stream: two streams of one maker differ by their seed alone.
             rng = random.Random(0)
             made = subject_rewrites(self._sentences, self.lexicon, rng)
+            made += heavy_subjects(self._sentences, self.lexicon, rng)
             everything = [*self._sentences, *made]
             candidates = self._candidates_of_all(everything, num_processes)
             self._index = CandidateIndex(zip(everything, candidates, strict=True))
@@ -169,8 +172,8 @@ class ExampleMaker:
         edits = edits_of(sentence.text, chosen)
         if rng.random() < _SHOUT_SHARE and not _begins_with_moved_name(edits, spans):
             shout(spans, rng)
-        if rng.random() < _SLIP_SHARE:
-            edits = add_slips(spans, edits, self.lexicon, rng)
+        if rng.random() < (_PROSE_SLIP_SHARE if sentence.is_prose else _SLIP_SHARE):
+            edits = add_slips(spans, edits, self.lexicon, rng, most=3 if sentence.is_prose else 2)
         edits = self._surround(spans, edits, len(sentence.tokens), rng)
         wrong = "".join(span.wrong for span in spans)
         right = "".join(span.right for span in spans)

@@ -1,8 +1,9 @@
 """Learners' slips outside the verbs, the same in the wrong and in the right text: the model leaves them alone.
 
-Articles, prepositions, spelling of nouns and adjectives, commas, capitals, spaces. No slip touches a word that may be
-a verb, nor "to", so a verb stays as right or wrong as it was; "don't" may lose its apostrophe. Words may come or go:
-`add_slips` renumbers the edits.
+Articles, prepositions, numbers of nouns, spelling of nouns and adjectives, commas, capitals, spaces, two sentences run
+into one; about as frequent among each other as in the corpus of CoNLL-2014 (Ng et al., 2014), spelling more so. No slip
+touches a word that may be a verb, nor "to", so a verb stays as right or wrong as it was; "don't" may lose its
+apostrophe. Words may come or go: `add_slips` renumbers the edits.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ _QUANTITIES = words("few lot little more most number couple great good bit same 
 _PREPOSITION_AND_NOUN = re.compile(r"\b(?:of|with|about|from|for|without) (?=([a-z]{4,})\b)")
 _ARTICLE = re.compile(r"\b(?:a|an) (?=([a-z]{3,})\b)")
 _PLACE = re.compile(r"\b(?:in|on|at) (?=(?:the|my|his|her|their|our|this) ([a-z]{3,})\b)")
+# At the end of its clause: what stands there is an object or belongs to a preposition.
+_OBJECT = re.compile(r"\b(?:of|in|with|about|for|from|many|several|two|three|much|some) ([a-z]{4,})(?=[.,;!?])")
+_CLAUSE = re.compile(r", (?:and|but|so) (?=(?:he|she|it|we|they|you|I|the|this|there)\b)")
 _NAME = re.compile(r"(?<=[a-z] )[A-Z][a-z]{2,}\b")
 _OWNER = re.compile(r"(?<= (?:of|in|at) the )[a-z]{3,}['\u2019]s(?= [a-z])")
 _LONG_WORD = re.compile(r"\b[a-z]{5,}\b")
@@ -34,11 +38,11 @@ _LETTERS = "abcdefghijklmnoprstuvw"
 
 
 def add_slips(
-    spans: list[Span], edits: Sequence[ScriptEdit], lexicon: Lexicon, rng: random.Random
+    spans: list[Span], edits: Sequence[ScriptEdit], lexicon: Lexicon, rng: random.Random, most: int = 2
 ) -> tuple[ScriptEdit, ...]:
-    """Put one or two slips into the spans, in place; the edits, with their word numbers as they are then."""
+    """Put one to `most` slips into the spans, in place; the edits, with their word numbers as they are then."""
     plain = [index for index, span in enumerate(spans) if not span.is_corrupted and " " in span.wrong]
-    for index in rng.choices(plain, k=rng.choice((1, 1, 2))) if plain else ():
+    for index in rng.choices(plain, k=rng.randint(1, most)) if plain else ():
         old = spans[index].wrong
         new = rng.choice(_SLIPS)(old, lexicon, rng)
         spans[index].wrong = spans[index].right = new
@@ -110,6 +114,26 @@ def _misspell(text: str, lexicon: Lexicon, rng: random.Random) -> str:
     return _replace_one(_LONG_WORD, text, rng, change)
 
 
+def _other_number(text: str, lexicon: Lexicon, rng: random.Random) -> str:
+    """ "many book", "informations": never of a noun that may be the subject of a verb."""
+
+    def change(match: re.Match[str]) -> str | None:
+        noun = match.group(1)
+        singular = noun.removesuffix("s")
+        if not _is_no_verb(noun, lexicon) or not _is_no_verb(singular, lexicon) or noun.endswith("ss"):
+            return None
+        new = singular if singular != noun else noun + "s"
+        is_noun = {noun, singular} <= lexicon.nouns
+        return match.group().removesuffix(noun) + new if is_noun else None
+
+    return _replace_one(_OBJECT, text, rng, change)
+
+
+def _run_on(text: str, lexicon: Lexicon, rng: random.Random) -> str:
+    """ "He came, and she left" as "He came, she left"."""
+    return _replace_one(_CLAUSE, text, rng, lambda match: ", ")
+
+
 def _drop_capital(text: str, lexicon: Lexicon, rng: random.Random) -> str:
     def change(match: re.Match[str]) -> str | None:
         small = match.group().lower()
@@ -137,6 +161,6 @@ def _double_space(text: str, lexicon: Lexicon, rng: random.Random) -> str:
 
 _SLIPS = (
     *(_chat,) * 3,
-    *(_drop_article,) * 3, _add_article, _swap_article, *(_swap_preposition,) * 2, *(_misspell,) * 4,
-    *(_drop_capital,) * 2, _drop_apostrophe, *(_drop_comma,) * 2, _double_space,
+    *(_drop_article,) * 3, *(_add_article,) * 2, _swap_article, *(_swap_preposition,) * 2, *(_misspell,) * 4,
+    *(_other_number,) * 4, _run_on, *(_drop_capital,) * 2, _drop_apostrophe, *(_drop_comma,) * 2, _double_space,
 )  # fmt: skip

@@ -195,7 +195,7 @@ class View:
             return "" if head.lower.endswith("s") or start.tag == "DT" else "sg"
         if head.lower.endswith("s") or start.lower in ("these", "those", "many", "few", "several"):
             return ""
-        return "sg" if start.tag in _DETERMINER_TAGS and start.lower != "all" else ""
+        return "" if start.lower == "all" else "sg"
 
 
 def is_adverb(word: Word) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from api.grammar.reasons import Reason
 from miniserve_training.text import lexicon as lex
 from miniserve_training.text.lexicon import words
-from miniserve_training.text.view import Subject, View
+from miniserve_training.text.view import Subject, View, is_adverb
 
 _WRONG_BE = {
     ("i", "am"): ("is", "are"), ("i", "was"): ("were",),
@@ -41,7 +41,24 @@ def _subject(view: View, index: int) -> Subject | None:
     if view.agreeing:  # a made sentence knows all its subjects
         number = view.agreeing.get(index)
         return Subject(number, index, False) if number else None
-    return view.subject(index) or inverted_subject(view, index) or _existential(view, index)
+    return view.subject(index) or _relative(view, index) or inverted_subject(view, index) or _existential(view, index)
+
+
+def _relative(view: View, index: int) -> Subject | None:
+    """ "The element that pushes it", "a man who often sings": the noun before the relative pronoun.
+
+    Of two nouns, as in "a box of books that are old", either may be meant; so may those of "one of the men who".
+    """
+    pronoun = index - 1
+    while is_adverb(view.at(pronoun)) and view.words[pronoun].is_joined:
+        pronoun -= 1
+    is_pronoun = view.at(pronoun).tag in ("WDT", "WP") and view.at(pronoun).lower in ("who", "which", "that")
+    if not is_pronoun or not view.words[pronoun].is_joined or pronoun < 1 or not view.words[pronoun - 1].is_joined:
+        return None
+    first = view.noun_phrase_start(pronoun - 1)
+    if first is None or view.at(first - 1).lower in ("of", "and", "or", "than", "as"):
+        return None
+    return Subject(view.number_of(first, pronoun - 1), first, False)
 
 
 def inverted_subject(view: View, aux: int) -> Subject | None:
