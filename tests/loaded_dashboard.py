@@ -12,9 +12,9 @@ from contextlib import contextmanager
 
 from ops.drills.drill import NUM_SENTENCES
 from ops.drills.system import DRILL_SETTINGS, Shape, System, running
-from ops.drills.traffic import Traffic
 from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
+from ops.load.traffic import Traffic
 from tests.dashboard_process import dashboard_of
 
 PAGES = {"queues": "/0/view/queues", "workers": "/0/view/workers", "waiting": "/0/view/jobs/correct/queued/5/asc/1"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ from tqdm import tqdm
 from ops.bench.system import System, cpu_us, serving, started
 from ops.load import prompts
 from ops.load.arrivals import Arrivals, Limits, arrivals_of
-from ops.load.client import Client
-from ops.load.generator import Generator
-from ops.load.measurements import Measurements
+from ops.load.measurements import Measurements, measure
+from ops.load.traffic import MEASURED, Traffic
 from ops.tables import table
 
 Row = dict[str, Any]
@@ -90,20 +89,19 @@ def measured(cases: Sequence[Case], loads: Sequence[Load], plan: Plan, what: str
 def measure_case(case: Case, loads: Sequence[Load], run: int, plan: Plan) -> list[Row]:
     """A fresh server, a warm-up, then each load; a row each once the server has stopped and logged its totals."""
     seed = plan.seed + run
-    sentences = prompts.load(plan.sentences, seed)
+    questions = prompts.questions(prompts.load(plan.sentences, seed))
     rows: list[Row] = []
 
     with case.serving() as system:
 
-        def put(arrivals: Arrivals, limits: Limits) -> Measurements:
-            generator = Generator(Client(system.url), sentences, arrivals, limits)
-            generator.path = case.path
-            return generator.run()
+        def put(load: Load, limits: Limits) -> Measurements:
+            habits = replace(MEASURED, path=case.path)
+            return measure(Traffic([system.url], questions, load.arrivals(seed), limits, habits))
 
-        put(loads[0].arrivals(seed), _WARM_UP)
+        put(loads[0], _WARM_UP)
         for load in loads:
             before_us = cpu_us(system.pid).total()
-            columns = as_columns(found := put(load.arrivals(seed), load.limits))
+            columns = as_columns(found := put(load, load.limits))
             spent_us = (cpu_us(system.pid).total() - before_us) / max(1, found.statuses[200])
             about = {"run": run, "load": load.label, "clients": load.concurrency or ""}
             rows.append(about | case.columns | {"cpu_us": spent_us} | columns)

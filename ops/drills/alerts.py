@@ -9,7 +9,7 @@ import numpy as np
 
 from ops.drills.drill import Size, Stage
 from ops.drills.figures import Figures
-from ops.drills.traffic import Traffic
+from ops.load.traffic import Traffic
 
 LOAD_ALERTS = ("predicted-wait-long", "utilization-high")
 CLEAR_PATIENCE_S = 120.0

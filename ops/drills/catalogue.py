@@ -9,8 +9,8 @@ from ops.drills.drill import Drill, Load, Part, calm, drained, watched
 from ops.drills.figures import NOTHING_LOST, Bar, at_least, at_most, equal
 from ops.drills.kills import Repeated
 from ops.drills.system import DRILL_SETTINGS, Shape
-from ops.drills.traffic import ONCE, Habits
 from ops.drills.workers import POISONED
+from ops.load.traffic import ONCE, Habits
 
 _TWO_WORKERS, _TWO_APIS = Shape(num_workers=2), Shape(num_apis=2)
 _TWO_OF_EACH = Shape(num_workers=2, num_apis=2)

@@ -24,9 +24,9 @@ from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, l
 from ops.drills.monitoring import Monitor, monitored
 from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
-from ops.drills.traffic import Exchange, Habits, Question, Traffic
 from ops.load import prompts
 from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, VariedLoop
+from ops.load.traffic import Exchange, Habits, Question, Traffic
 from ops.run.supervisor import Member
 from worker.queue.redis_py import connect
 

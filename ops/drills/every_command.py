@@ -15,7 +15,7 @@ from functools import partial
 from ops.drills.drill import Load, Stage, calm
 from ops.drills.figures import Figures
 from ops.drills.proxy import MESSAGE, Tripwire
-from ops.drills.traffic import Habits, Traffic
+from ops.load.traffic import Habits, Traffic
 
 _QUESTION = {"sentence": "Yesterday she goed to school and he don't like it."}
 _WORKER_RESTS_IN = "BLMOVE"

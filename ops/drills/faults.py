@@ -16,7 +16,7 @@ from typing import Any
 from ops.drills.drill import Load, Part, Stage, watched
 from ops.drills.figures import Bar, Figures, at_most, says
 from ops.drills.system import DRILL_SETTINGS, Shape, System
-from ops.drills.traffic import ONCE, Question, Traffic
+from ops.load.traffic import ONCE, Question, Traffic
 from ops.run.up import why_not_ready
 from scheduler.settings import variable
 

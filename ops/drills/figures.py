@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ops.drills.traffic import Exchange
+from ops.load.traffic import Exchange
 
 Figures = dict[str, Any]
 

@@ -14,7 +14,7 @@ from ops.drills.drill import Load, Part, Stage, calm
 from ops.drills.figures import Bar, Figures, at_most, equal
 from ops.drills.rude_clients import ATTACKS
 from ops.drills.system import DRILL_SETTINGS, Shape
-from ops.drills.traffic import ONCE, Traffic
+from ops.load.traffic import ONCE, Traffic
 from ops.run.supervisor import Member, running
 
 _RATE_PER_S = 40.0  # of the good client, by the clock: an answer that is late delays no later request

@@ -5,8 +5,8 @@
 | what is sent | prompts (with prompts.txt) |
 | one server's client, on connections that it keeps | client |
 | when it is sent | arrivals |
-| the loop, which the drills use, too | loop |
-| the load of this command | generator |
+| the loop | loop |
+| its clients, which the experiments and the drills use, too | traffic |
 | what came back | measurements |
 | options and progress | command |
 | what is printed | report |

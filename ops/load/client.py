@@ -14,7 +14,7 @@ import socket
 import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -50,12 +50,6 @@ class Reply:
 
     status: int
     body: bytes
-    headers: Mapping[bytes, bytes] = field(default_factory=dict)  # names in lower case
-
-    @property
-    def server_timing(self) -> bytes:
-        """The header as it came; empty where there is none."""
-        return self.headers.get(b"server-timing", b"")
 
 
 class Client:
@@ -85,10 +79,6 @@ class Client:
                 raise
         self._idle.append(connection)
         return reply
-
-    async def connect(self) -> None:
-        """Keep one connection more. Raises OSError."""
-        self._idle.append(await self._connect())
 
     async def close(self) -> None:
         """Close all connections that no request uses."""
@@ -120,7 +110,6 @@ class _Connection(asyncio.Protocol):
         self._has_begun = False
 
     async def exchange(self, message: bytes) -> Reply:
-        self._headers: dict[bytes, bytes] = {}
         self._parts: list[bytes] = []
         self._num_bytes = 0
         self._has_begun = False
@@ -155,9 +144,6 @@ class _Connection(asyncio.Protocol):
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        self._headers[name.lower()] = value
-
     def on_body(self, part: bytes) -> None:
         self._parts.append(part)
         self._num_bytes += len(part)
@@ -167,7 +153,7 @@ class _Connection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         if self._answer is not None and not self._answer.done():
-            self._answer.set_result(Reply(self._parser.get_status_code(), b"".join(self._parts), self._headers))
+            self._answer.set_result(Reply(self._parser.get_status_code(), b"".join(self._parts)))
         if not self._parser.should_keep_alive():
             self.close()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,9 @@ from tqdm import tqdm
 
 from ops.load import prompts, report
 from ops.load.arrivals import Limits, arrivals_of
-from ops.load.client import Client, alone, reason_of
-from ops.load.generator import Generator
-from ops.load.measurements import Measurements, is_clean
+from ops.load.client import Client, fetch, reason_of, refusal
+from ops.load.measurements import Measurements, is_clean, measure
+from ops.load.traffic import MEASURED, Traffic
 from ops.options import NewFile, RangedType, of_server, option
 from scheduler.settings import Range
 
@@ -56,9 +56,6 @@ def loadtest(**asked: Any) -> None:
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
     loop: requests are sent at random times, and latency counts from the time at which a request was due.
 
-    If the server sends Server-Timing, the mean of all answers and of the slowest tenth is split into its parts. The
-    rest is HTTP, the API process, and the network.
-
     Exits with 1 if a request was refused or failed; at once if nothing listens at the URL, or the API key is missing.
     """
     sentences = prompts.load(asked["sentences"], asked["seed"])
@@ -67,9 +64,10 @@ def loadtest(**asked: Any) -> None:
     clients = asked["concurrency"] or _DEFAULT_CLIENTS
     is_endless = asked["total"] is None and asked["duration"] is None
     limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
-    client = Client(asked["url"], asked["api_key"])
-    _check_reachable(client)
+    _check_reachable(Client(asked["url"], asked["api_key"]), sentences[0])
     arrivals = arrivals_of(clients, asked["rate"], asked["seed"])
+    habits = replace(MEASURED, api_key=asked["api_key"])
+    traffic = Traffic([asked["url"]], prompts.questions(sentences), arrivals, limits, habits)
     unit, shown = "s" if limits.total is None else "requests", "{l_bar}{bar}| {n:.0f} of {total:.0f} {unit}{postfix}"
     with tqdm(total=limits.total or limits.duration_s, unit=unit, bar_format=shown, leave=False, disable=None) as bar:
 
@@ -78,7 +76,7 @@ def loadtest(**asked: Any) -> None:
             num_ok = so_far.statuses[200]
             bar.set_postfix_str(f"{num_ok:,} ok, {so_far.num_over - num_ok:,} not")
 
-        measured = Generator(client, sentences, arrivals, limits).run(show)
+        measured = measure(traffic, show)
     summary = measured.summary(asked["target_ms"])
     click.echo(report.table(summary))
     if asked["save"]:
@@ -88,10 +86,12 @@ def loadtest(**asked: Any) -> None:
     raise SystemExit(0 if is_clean(summary) else 1)
 
 
-def _check_reachable(client: Client) -> None:
-    """A load on nobody would measure nothing, to its end."""
+def _check_reachable(client: Client, sentence: str) -> None:
+    """A load on nobody, or on a server that wants a key, would measure nothing, to its end."""
     try:
-        alone(client, client.connect())
+        reply = fetch(client, "POST", "/correct", json.dumps({"sentence": sentence}).encode())
     except OSError as error:
         problem = f"no connection to {client.url} ({reason_of(error)}): start a server there, or name another --url"
         raise click.ClickException(problem) from None
+    if reply.status == 401:
+        raise click.ClickException(f"POST {client.url}/correct answers {refusal(reply)}")

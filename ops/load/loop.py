@@ -1,4 +1,4 @@
-"""The loop that the load generator and the clients of the drills share: it sends what is due, until the load is over.
+"""The loop of a load: it sends what is due, until the load is over.
 
 Every connection that the arrivals allow is a task, which waits for the next time that is due and then sends. Where all
 of them are taken the next request waits, and its wait counts.
@@ -24,13 +24,14 @@ class Loop:
 
     def __init__(self, arrivals: Arrivals, limits: Limits, send: Callable[[int, float], Awaitable[None]]) -> None:
         self.started_s = 0.0
+        self._ended_s: float | None = None
         self._arrivals, self._limits, self._send = arrivals, limits, send
         self._num_sent = 0
         self._is_over = asyncio.Event()
 
     @property
     def elapsed_s(self) -> float:
-        return time.monotonic() - self.started_s
+        return (self._ended_s or time.monotonic()) - self.started_s
 
     def stop(self) -> None:
         """Send nothing more; what is under way is still waited for."""
@@ -52,6 +53,7 @@ class Loop:
             for client in clients:
                 client.cancel()
             await asyncio.gather(*clients, return_exceptions=True)
+            self._ended_s = time.monotonic()
             if is_collecting:
                 gc.enable()
 

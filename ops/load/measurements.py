@@ -1,18 +1,17 @@
-"""What came back, and how long it took."""
+"""A load whose clients send once: what came back, and how long it took."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ops.load.client import Reply
-from ops.load.server_timing import breakdown
+from ops.load.traffic import Exchange, Traffic
 
+_TICK_S = 0.1
 QUANTILES = {"p50_ms": 50, "p95_ms": 95, "p99_ms": 99}
 
 
@@ -21,7 +20,6 @@ class Measurements:
     """Measures one load. Latencies are those of status 200: a refusal is quick and says nothing of the service."""
 
     latencies_s: list[float] = field(default_factory=list)
-    server_timings: list[bytes] = field(default_factory=list)  # of the same answers, as the server sent them
     statuses: Counter[int] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)  # slugs of the answers that are no 200
     failures: Counter[str] = field(default_factory=Counter)  # requests without an answer, by kind
@@ -32,13 +30,15 @@ class Measurements:
         """Requests that ended in some way."""
         return self.statuses.total() + self.failures.total()
 
-    def add_answer(self, reply: Reply, latency_s: float) -> None:
-        self.statuses[reply.status] += 1
-        if reply.status == 200:
-            self.latencies_s.append(latency_s)
-            self.server_timings.append(reply.server_timing)
+    def add(self, one: Exchange) -> None:
+        if not one.status:
+            self.failures[one.slug] += 1
+            return
+        self.statuses[one.status] += 1
+        if one.is_ok:
+            self.latencies_s.append(one.latency_s)
         else:
-            self.problems[_slug(reply.body)] += 1
+            self.problems[one.slug or "no problem document"] += 1
 
     def summary(self, slo_ms: float | None) -> dict[str, Any]:
         """JSON-ready. Throughput counts 200s only; goodput those of them that came within `slo_ms`."""
@@ -54,12 +54,24 @@ class Measurements:
             "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
             "problems": dict(self.problems.most_common()),
             "failures": dict(self.failures.most_common()),
-            "server_timing_ms": breakdown(self.server_timings, self.latencies_s),
         }
         if slo_ms is not None:
             within = int((latencies_ms <= slo_ms).sum())
             summary |= {"slo_ms": slo_ms, "goodput_per_s": round(within * per_s, 1)}
         return summary
+
+
+def measure(traffic: Traffic, on_tick: Callable[[Measurements], None] = lambda _: None) -> Measurements:
+    """Send the load, until all of it has ended; `on_tick` sees the measurements as they grow."""
+    measured = Measurements()
+    traffic.on_end = measured.add  # nobody keeps millions of requests
+    with traffic:
+        is_over = False
+        while not is_over:
+            is_over = traffic.wait(_TICK_S)
+            measured.elapsed_s = traffic.elapsed_s
+            on_tick(measured)
+    return measured
 
 
 def is_clean(summary: Mapping[str, Any]) -> bool:
@@ -73,10 +85,3 @@ def _quantile(values: np.ndarray, percent: float) -> float | None:
 
 def _rounded(value: float) -> float:
     return round(float(value), 2)
-
-
-def _slug(body: bytes) -> str:
-    try:
-        return str(json.loads(body)["type"]).rsplit(":", 1)[-1]
-    except (ValueError, KeyError, TypeError):
-        return "no problem document"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -21,3 +22,8 @@ def load(path: Path | None, seed: int) -> list[str]:
         raise click.UsageError(f"{path} holds no sentence; it takes one a line")
     random.Random(seed).shuffle(sentences)
     return sentences
+
+
+def questions(sentences: Iterable[str]) -> list[dict[str, str]]:
+    """The body of a POST /correct for each."""
+    return [{"sentence": sentence} for sentence in sentences]

@@ -18,17 +18,9 @@ def table(summary: dict[str, Any]) -> str:
     if summary["p50_ms"] is not None:
         names = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
         rows.append(("latency", ", ".join(f"{name[:-3]} {summary[name]:.1f}" for name in names) + " ms"))
-    if summary["server_timing_ms"]:
-        rows += [(f"mean, {of}", _timing(means)) for of, means in summary["server_timing_ms"].items()]
     rows.append(("statuses", _counts(summary["statuses"])))
     rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
     return tables.table(("", ""), rows)
-
-
-def _timing(means: dict[str, float]) -> str:
-    parts = ", ".join(f"{name} {means[name]:.1f}" for name in ("queue", "prefill", "decode"))
-    elsewhere = means["latency"] - means["queue"] - means["prefill"] - means["decode"]
-    return f"{means['latency']:.1f} ms: {parts}, the rest {elsewhere:.1f}"
 
 
 def _counts(counts: dict[str, int]) -> str:

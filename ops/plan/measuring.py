@@ -12,9 +12,10 @@ import numpy as np
 import psutil
 
 from ops.bench.system import ROLES, System, cpu_us
+from ops.load import prompts
 from ops.load.arrivals import ClosedLoop, Limits
-from ops.load.client import Client
-from ops.load.generator import Generator
+from ops.load.measurements import Measurements, measure
+from ops.load.traffic import MEASURED, Traffic
 from ops.observe.scrape import scrape
 from ops.plan.fit import Iteration, MeasuredLoad
 from ops.plan.mix import Mix, requests_of
@@ -91,7 +92,7 @@ class MeasuredSystem:
 
     def warm_up(self, texts: Sequence[str], scale: float) -> None:
         """A load that does not count, then the time that the processes use without one."""
-        Generator(Client(self._url), texts, ClosedLoop(_WARM_UP_CLIENTS), Limits(duration_s=_WARM_UP_S)).run()
+        self._put(_WARM_UP_CLIENTS, texts, _WARM_UP_S)
         time.sleep(_REPORTED_S)
         begun_s, before = time.monotonic(), cpu_us(self._pid)
         time.sleep(_IDLE_S * scale)
@@ -101,7 +102,7 @@ class MeasuredSystem:
     def measure(self, clients: int, texts: Sequence[str], mix: Mix, seconds: float) -> MeasuredLoad:
         """Some clients in a closed loop. Raises RuntimeError where nothing is answered."""
         sums, before, own_s = self._sums(), cpu_us(self._pid), time.process_time()
-        measured = Generator(Client(self._url), texts, ClosedLoop(clients), Limits(duration_s=seconds)).run()
+        measured = self._put(clients, texts, seconds)
         own_s, after = time.process_time() - own_s, cpu_us(self._pid)
         if not (number := measured.statuses[200]):
             raise RuntimeError(f"no request was answered: {dict(measured.problems + measured.failures)}")
@@ -115,6 +116,10 @@ class MeasuredSystem:
         return MeasuredLoad(
             clients, mix, number / measured.elapsed_s, p50_s, p95_s, spent_s | {"client": own_s / number}, ran
         )
+
+    def _put(self, clients: int, texts: Sequence[str], seconds: float) -> Measurements:
+        limits = Limits(duration_s=seconds)
+        return measure(Traffic([self._url], prompts.questions(texts), ClosedLoop(clients), limits, MEASURED))
 
     def _sums(self) -> dict[str, float]:
         """What the workers have counted: iterations, sentences, their prompt tokens, their output tokens."""

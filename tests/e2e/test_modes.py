@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from api.http.replies import EVENTS
 from ops.cli import main
-from ops.drills.traffic import ONCE, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.traffic import ONCE, Traffic
 from scheduler.settings import MODES, QUEUE_MODES
 from tests.exposed_metrics import families_of
 from tests.running_system import RunningSystem, descendants, post_sentence, send, wait_until

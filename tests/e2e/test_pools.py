@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 from redis import Redis
 
-from ops.drills.traffic import ONCE, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.traffic import ONCE, Traffic
 from tests.running_system import RunningSystem, command_line, post_sentence, send, wait_until
 
 NUM_KILLS = 5

@@ -49,13 +49,13 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         served.append(case.label)
         return nullcontext(system.System("http://127.0.0.1:1", os.getpid(), {"peak_running": 7}))
 
-    def run(_: object) -> Measurements:
+    def measure(_: object) -> Measurements:
         one = Measurements([0.1 + number / 100 for number in range(20)], elapsed_s=2.0)
         one.statuses[200] = 20
         return one
 
     monkeypatch.setattr(Case, "serving", serving)
-    monkeypatch.setattr(experiment.Generator, "run", run)
+    monkeypatch.setattr(experiment, "measure", measure)
     monkeypatch.setattr(peers, "_peers", lambda: [Case("mosec, 1 worker", {"server": "mosec, 1 worker"})])
     monkeypatch.setattr(engine, "SLOTS", (1, 2))
     return served

@@ -16,7 +16,7 @@ from ops.drills.conservation import read_counts, summary
 from ops.drills.drill import Drill, Load, Part, Stage, hold
 from ops.drills.figures import Bar, at_least, at_most, equal, figures_of
 from ops.drills.looks import growth_percent, off_percent
-from ops.drills.traffic import Exchange
+from ops.load.traffic import Exchange
 
 ROOT = Path(__file__).resolve().parents[2]
 ANSWER = {"corrected": "He went."}

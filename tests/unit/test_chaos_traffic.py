@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
-from ops.drills.traffic import ONCE, Exchange, Habits, Traffic
 from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.traffic import ONCE, Exchange, Habits, Traffic
 from ops.run.embedded_redis import free_port
-from tests.small_server import FULL, OK, LastWords, StartServer, http, small_servers
+from tests.small_server import FULL, OK, LastWords, StartServer, http
 
 Answer = Callable[[int], bytes | None]
 SOON = FULL | {"retry_after_s": 0}
 KEYED = Habits(is_keyed=True)
-
-
-@pytest.fixture
-def start_server() -> Iterator[StartServer]:
-    with small_servers() as start:
-        yield start
 
 
 def answers(*documents: tuple[int, object]) -> Answer:
@@ -52,22 +46,22 @@ def ask(*urls: str, habits: Habits) -> Exchange:
         ([answers((503, SOON))], Habits(returns=1), 503, 2, []),
         ([answers((503, SOON))], ONCE, 503, 1, []),
         ([STOPPING, WELL], Habits(), 200, 0, ["shutting-down"]),
-        ([None, WELL], Habits(), 200, 0, ["connection refused"]),
-        ([silent, WELL], Habits(), 200, 0, ["closed before the answer"]),
+        ([None, WELL], Habits(), 200, 0, ["Connection refused"]),
+        ([silent, WELL], Habits(), 200, 0, ["closed before the answer was complete"]),
         ([silent, WELL], ONCE, 0, 0, []),
         ([half_an_answer, WELL], Habits(), 0, 0, []),  # a loss: who has no key may be answered twice
-        ([half_an_answer, WELL], KEYED, 200, 0, ["closed before the answer"]),
+        ([half_an_answer, WELL], KEYED, 200, 0, ["closed before the answer was complete"]),
     ],
 )
 def test_a_client_sends_again_where_a_balancer_or_a_patient_user_would(
-    start_server: StartServer,
+    serve: StartServer,
     servers: list[Answer | None],
     habits: Habits,
     status: int,
     num_refusals: int,
     failovers: list[str],
 ) -> None:
-    urls = [f"http://127.0.0.1:{free_port()}" if one is None else start_server(one).url for one in servers]
+    urls = [f"http://127.0.0.1:{free_port()}" if one is None else serve(one).url for one in servers]
 
     one = ask(*urls, habits=habits)
 
@@ -75,9 +69,9 @@ def test_a_client_sends_again_where_a_balancer_or_a_patient_user_would(
 
 
 def test_every_attempt_of_a_keyed_client_bears_the_same_key_and_its_answer_stands_apart_from_its_id(
-    start_server: StartServer,
+    serve: StartServer,
 ) -> None:
-    server = start_server(answers((503, SOON), (200, OK)))
+    server = serve(answers((503, SOON), (200, OK)))
 
     one = ask(server.url, habits=KEYED)
 
@@ -86,8 +80,8 @@ def test_every_attempt_of_a_keyed_client_bears_the_same_key_and_its_answer_stand
     assert one.answer | {"request_id": one.request_id} == OK
 
 
-def test_drills_end_their_clients_at_once_where_something_else_fails(start_server: StartServer) -> None:
-    late = start_server(WELL, delay_s=20.0)
+def test_drills_end_their_clients_at_once_where_something_else_fails(serve: StartServer) -> None:
+    late = serve(WELL, delay_s=20.0)
 
     with pytest.raises(RuntimeError, match="elsewhere"):  # noqa: SIM117
         with Traffic([late.url], [{"sentence": "He goed."}], ClosedLoop(4)):

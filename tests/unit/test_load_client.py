@@ -9,7 +9,6 @@ import signal
 import socket
 import ssl
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,7 @@ import pytest
 from ops.load import client
 from ops.load.client import Client, Reply, fetch, run
 from tests.pace import patient
-from tests.small_server import OK, StartServer, http, small_servers
-
-
-@pytest.fixture
-def serve() -> Iterator[StartServer]:
-    with small_servers() as start:
-        yield start
+from tests.small_server import OK, http
 
 
 def ask(url: str, number: int = 1) -> list[Reply]:
@@ -55,23 +48,6 @@ def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
     run(ask_twice())
 
     assert (server.num_requests, server.num_connections) == (2, 2)
-
-
-def test_a_server_that_accepts_nobody_holds_up_no_other_request(serve):
-    server = serve(lambda n: http(200, OK))
-
-    async def ask_both(full_port: int) -> list[int]:
-        full, other = Client(f"http://127.0.0.1:{full_port}"), Client(server.url)
-        stuck = [asyncio.create_task(full.request("POST", "/correct")) for _ in range(4)]  # the backlog takes some
-        statuses = [(await other.request("POST", "/correct")).status for _ in range(3)]
-        for task in stuck:
-            task.cancel()
-        await asyncio.gather(*stuck, return_exceptions=True)
-        await other.close()
-        return statuses
-
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
-        assert run(ask_both(listener.getsockname()[1])) == [200] * 3
 
 
 def test_a_request_that_nobody_answers_ends_with_its_patience(serve):
@@ -128,19 +104,6 @@ def test_what_is_no_http_breaks_one_request_and_not_the_next(serve, answer: byte
         ask(server.url)
 
     assert ask(server.url)[0].status == 200
-
-
-def test_a_client_sends_its_key_and_the_headers_of_the_request(serve):
-    server = serve(lambda _: http(200, OK, "Server-Timing: total;dur=1"))
-
-    async def load() -> Reply:
-        return await Client(server.url, "ms_0").request("POST", "/correct", b"{}", {"Idempotency-Key": "k"})
-
-    reply = run(load())
-
-    assert reply.server_timing == b"total;dur=1"
-    assert b"\r\nAuthorization: Bearer ms_0\r\n" in server.received[0]
-    assert b"\r\nIdempotency-Key: k\r\n" in server.received[0]
 
 
 @pytest.mark.parametrize(

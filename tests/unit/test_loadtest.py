@@ -9,22 +9,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
-from ops.load.client import Client
-from ops.load.generator import Generator
-from ops.load.measurements import Measurements, is_clean
+from ops.load.arrivals import Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.load.measurements import Measurements, is_clean, measure
+from ops.load.traffic import MEASURED, Traffic
 from ops.run.embedded_redis import free_port
-from tests.small_server import FULL, OK, StartServer, http, small_servers
+from tests.small_server import FULL, OK, http
 
 
-@pytest.fixture
-def serve() -> Iterator[StartServer]:
-    with small_servers() as start:
-        yield start
+def put(url: str, arrivals: Arrivals, limits: Limits) -> Measurements:
+    return measure(Traffic([url], [{"sentence": "He goed."}], arrivals, limits, MEASURED))
 
 
 def load(url: str, concurrency: int = 2, total: int = 10) -> Measurements:
-    return Generator(Client(url), ["He goed."], ClosedLoop(concurrency), Limits(total=total)).run()
+    return put(url, ClosedLoop(concurrency), Limits(total=total))
 
 
 def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve):
@@ -60,14 +57,14 @@ def test_refusals_and_failures_are_counted_by_kind_and_leave_latency_alone(serve
 
     assert summary["requests"] == 6 and len(measured.latencies_s) == 3
     assert summary["problems"] == {"queue-full": 1, "no problem document": 1}
-    assert summary["failures"] == {"connection broken": 1}
+    assert summary["failures"] == {"closed before the answer was complete": 1}
     assert not is_clean(summary)
 
 
 def test_a_server_that_is_away_is_a_failure_and_the_load_still_ends():
     measured = load(f"http://127.0.0.1:{free_port()}", total=3)
 
-    assert measured.failures == {"connection refused": 3}
+    assert measured.failures == {"Connection refused": 3}
     assert measured.elapsed_s > 0.015  # it paused after each; loops round their times to a millisecond
 
 
@@ -75,7 +72,7 @@ def test_an_open_loop_counts_latency_from_the_due_time_where_no_connection_is_fr
     server = serve(lambda _: http(200, OK), delay_s=0.05)
     arrivals = OpenLoop(rate_per_s=200, seed=1, max_connections=1)
 
-    measured = Generator(Client(server.url), ["x"], arrivals, Limits(total=8)).run()
+    measured = put(server.url, arrivals, Limits(total=8))
 
     assert max(measured.latencies_s) > 0.25  # the last waited for seven others; on the wire it took 0.05
 
@@ -85,7 +82,7 @@ def test_what_was_due_in_time_is_sent_and_counted_however_late(serve):
     arrivals = OpenLoop(rate_per_s=50, seed=1, max_connections=1)
     num_due = len(list(itertools.takewhile(lambda due_s: due_s < 0.2, due_times(rate_per_s=50, seed=1))))
 
-    measured = Generator(Client(server.url), ["x"], arrivals, Limits(duration_s=0.2)).run()
+    measured = put(server.url, arrivals, Limits(duration_s=0.2))
 
     assert measured.num_over == num_due > 0.2 / 0.05
 
@@ -93,9 +90,7 @@ def test_what_was_due_in_time_is_sent_and_counted_however_late(serve):
 def test_an_open_loop_ends_when_asked_where_nothing_more_is_due(serve):
     server = serve(lambda _: http(200, OK))
 
-    measured = Generator(
-        Client(server.url), ["x"], OpenLoop(0.01, 1, 1), Limits(duration_s=0.2)
-    ).run()  # fmt: skip
+    measured = put(server.url, OpenLoop(0.01, 1, 1), Limits(duration_s=0.2))
 
     assert (measured.num_over, server.num_requests) == (0, 0)  # the first request is due after 14 s
 

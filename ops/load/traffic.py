@@ -1,8 +1,8 @@
-"""Clients that keep at it: connected until they are answered, however often something behind them dies.
+"""Clients in a thread of their own: those of load tests and experiments send once, those of the drills keep at it.
 
-A client sends again where a balancer or a patient user would: at another replica when a connection is refused or closed
-before any byte of an answer, or the replica says that it is being stopped; and after the seconds of Retry-After when it
-is refused.
+These stay connected until they are answered, however often something behind them dies. They send again where a balancer
+or a patient user would: at another replica when a connection is refused or closed before any byte of an answer, or the
+replica says that it is being stopped; and after the seconds of Retry-After when they are refused.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import math
 import secrets
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from ops.load.arrivals import Arrivals, Limits
-from ops.load.client import Client, ClosedEarly, Reply, run
+from ops.load.client import Client, ClosedEarly, Reply, reason_of, run
 from ops.load.loop import Loop
 
-PATIENCE_S = 30.0  # a client without a 200 by then counts as lost
 _PAUSE_S = 0.05  # from the second attempt on at replicas that are away
+_PAUSE_AFTER_NONE_S = 0.01  # a server that is away must not be tried in a spin
 _REFUSED = ("queue-full", "rate-limited", "not-ready")
 
 Question = Mapping[str, Any]  # the JSON body
@@ -39,9 +39,12 @@ class Habits:
     addresses: tuple[str, ...] = ("",)  # that they send from in turn; empty: whichever the system takes
     path: str = "/correct"
     headers: Mapping[str, str] = field(default_factory=dict)
+    api_key: str = ""
+    patience_s: float = 30.0  # a client without a 200 by then counts as lost
 
 
 ONCE = Habits(returns=0)
+MEASURED = Habits(returns=0, patience_s=60.0)  # longer than a server's own deadline
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,8 +88,9 @@ class Traffic:
         habits: Habits = Habits(),  # noqa: B008 - frozen
     ) -> None:
         self.ended: list[Exchange] = []
+        self.on_end: Callable[[Exchange], None] = self.ended.append  # sees each request that has ended
         self.last_ok_s = 0.0
-        self._clients = [Client(url, source=address) for address in habits.addresses for url in urls]
+        self._clients = [Client(url, habits.api_key, address) for address in habits.addresses for url in urls]
         self._questions = [(question, json.dumps(question).encode()) for question in questions]
         self._habits = habits
         self._is_endless = limits == ENDLESS
@@ -113,6 +117,15 @@ class Traffic:
     @property
     def is_over(self) -> bool:
         return not self._thread.is_alive()
+
+    @property
+    def elapsed_s(self) -> float:
+        return self._load.elapsed_s
+
+    def wait(self, seconds: float) -> bool:
+        """So long, or until it is over; returns whether it is."""
+        self._thread.join(seconds)
+        return self.is_over
 
     @property
     def num_open(self) -> int:
@@ -154,25 +167,27 @@ class Traffic:
         exchange = Exchange(number=number, question=question, key=key, due_s=due_s, replica=number % len(self._clients))
         self._open.add(number)
         try:
-            async with asyncio.timeout(due_s + PATIENCE_S - time.monotonic()):
+            async with asyncio.timeout(self._habits.patience_s):
                 while (after_s := await self._attempt(exchange, body)) is not None:
                     await asyncio.sleep(after_s)
         except TimeoutError:
             last = exchange.slug or "nothing"
-            exchange.status, exchange.slug = 0, f"no 200 within {PATIENCE_S:g} s, last: {last}"
+            exchange.status, exchange.slug = 0, f"no 200 within {self._habits.patience_s:g} s, last: {last}"
         finally:
             self._open.discard(number)
         exchange.ended_s = time.monotonic()
         if exchange.is_ok:
             self.last_ok_s = exchange.ended_s
-        self.ended.append(exchange)
+        self.on_end(exchange)
+        if not exchange.status:
+            await asyncio.sleep(_PAUSE_AFTER_NONE_S)
 
     async def _attempt(self, exchange: Exchange, body: bytes) -> float | None:
         """The seconds until the next one; None where the exchange is over."""
-        headers = {**self._habits.headers, **(key_header(exchange.key) if exchange.key else {})}
+        headers = {**self._habits.headers, **key_header(exchange.key)} if exchange.key else self._habits.headers
         client, sent_s = self._clients[exchange.replica], time.monotonic()
         try:
-            reply = await client.request("POST", self._habits.path, body, headers, PATIENCE_S)
+            reply = await client.request("POST", self._habits.path, body, headers)
         except OSError as error:
             return self._broken(exchange, error)
         self._note(exchange, reply)
@@ -188,10 +203,9 @@ class Traffic:
         exchange.slug = "" if exchange.is_ok else str(exchange.answer.get("type", "")).rsplit(":", 1)[-1]
 
     def _broken(self, exchange: Exchange, error: OSError) -> float | None:
-        why = "closed before the answer" if isinstance(error, ClosedEarly) else "connection refused"
         has_begun = isinstance(error, ClosedEarly) and error.has_begun
-        exchange.status, exchange.slug = 0, why
-        return self._fail_over(exchange, why) if not has_begun or exchange.key else None
+        exchange.status, exchange.slug = 0, reason_of(error)
+        return self._fail_over(exchange, exchange.slug) if not has_begun or exchange.key else None
 
     def _fail_over(self, exchange: Exchange, why: str) -> float | None:
         if math.isfinite(self._habits.returns):
