@@ -12,7 +12,5 @@ TIMES = (
     "added p99 ms", "answers flow again after s", "silent after a kill s", "all free after ms", "longest ms",
     "goodput per s", "accepted p99 ms", "refusals p99 ms", "admitted at first retry",
     "probes p99 ms", "slowest probe in overload ms", "readyz 503 after s", "readyz 200 after s",
-    "alerts raised by the load", "answered too late or refused", "utilization alert s before p95 doubled",
     "others' p50 ms",
-    "wait at 0.5 off by %", "wait at 0.8 off by %", "wait at 0.95 off by %",
 )  # fmt: skip

@@ -6,7 +6,7 @@
 | what a drill is, and how it is held; its figures and what is asked of them | drill, figures |
 | options, the table, the file | command |
 | Redis, replicas and workers that can be killed | system, fleet (a Redis that sentinels watch) |
-| faults, and what is compared afterwards | kills, every_command with proxy, rude_clients, alerts |
+| faults, and what is compared afterwards | kills, every_command with proxy, rude_clients |
 | what is looked at meanwhile | conservation (nothing accepted vanishes), probing, monitoring, looks |
 | a slow worker, a worker that dies of one sentence | workers |
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ops.drills import alerts, every_command, faults, kills, looks, under_attack
-from ops.drills.drill import Drill, Load, Part, calm, drained, watched
+from ops.drills import every_command, faults, kills, looks, under_attack
+from ops.drills.drill import Drill, Load, Part, calm, drained
 from ops.drills.figures import NOTHING_LOST, Bar, at_least, at_most, equal
 from ops.drills.kills import Repeated
 from ops.drills.system import DRILL_SETTINGS, Shape
@@ -206,35 +206,9 @@ _ALL = (
                    Bar("slowest probe in overload ms", "probes/over/max_ms", at_most, 1000),
                    Bar("readyz 503 after s", "unready_after_s", at_most, 3.0),
                    Bar("readyz 200 after s", "ready_after_s", at_most, 1.0))),)),
-    Drill("alerts", "raise the load from 0.3 to 1.3 of capacity and lower it; a monitor watches",
-          "raised before p95 doubles, all clear", (
-        # At 1.3 of this client and API still have time to spare. Where a machine is too busy for the plan, requests end
-        # in an honest 504 before the clients' patience does.
-        Part(shape=Shape(settings=replace(_SHORT_LIVED, request_timeout_s=20.0), slowed_to_per_s=60.0),
-             steps=(replace(_PEAK, clients=128, seconds=(20.0, 4.0)),
-                    # Until the windows of the alerts have forgotten that load.
-                    Load(name="before", of_peak=0.3, seconds=11.0, habits=ONCE),
-                    watched,
-                    Load(name="ramp", of_peak=alerts.RISE, habits=ONCE, honest=(503, 504), fault=alerts.until_raised),
-                    Load(name="after", of_peak=0.3, habits=ONCE, honest=(503, 504), fault=alerts.until_clear),
-                    alerts.compare),
-             bars=(_LOST, Bar("answered too late or refused", "late", equal, 0),
-                   Bar("alerts of the load that were not raised", "not_raised", equal, []),
-                   Bar("alerts raised by the load", "raised_by_the_load", equal, ", ".join(alerts.LOAD_ALERTS)),
-                   Bar("utilization alert s before p95 doubled", "lead_s", at_least, 0),
-                   Bar("all clear s after the load fell", "clear_after_fall_s", at_most, alerts.CLEAR_PATIENCE_S))),)),
-    Drill("faults", "turn on every fault of --break, kill every kind of process, fill Redis; a monitor watches",
+    Drill("faults", "turn on each fault of --break, overload, kill each kind of process, fill Redis; a monitor watches",
           "its alert raised in time and cleared, /readyz says why nothing is answered",
           tuple(fault.part() for fault in faults.FAULTS), ("alert", "raised_after_s", "cleared_after_s", "readyz")),
-    Drill("waits", "send 0.5, 0.8 and 0.95 of the peak and compare predicted waits with measured ones",
-          "within 20, 20 and 35 %", (
-        Part(shape=Shape(settings=_SHORT_LIVED, slowed_to_per_s=100.0),
-             steps=(replace(_PEAK, clients=128, seconds=(20.0, 3.0)),
-                    *(Load(name=f"at {share}", of_peak=share, seconds=(315.0, 12.0), habits=ONCE, honest=(503, 504),
-                           look=looks.WAITS) for share in (0.5, 0.8, 0.95))),
-             bars=(_LOST, *(Bar(f"wait at {share} off by %", f"at {share}/off_percent", at_most, percent)
-                            for share, percent in ((0.5, 20.0), (0.8, 20.0), (0.95, 35.0))))),),
-          ("measured_ms", "predicted_ms", "off_percent", "num_waits", "utilization", "residual")),
     soak(),
 )  # fmt: skip
 DRILLS = {drill.name: drill for drill in _ALL}

@@ -19,7 +19,7 @@ from ops.tables import table
 _HOW_TO = """
 miniserve chaos NAME... --quick   runs the short form of these drills, seconds each
 miniserve chaos NAME...           runs them in full, minutes each
-miniserve chaos --all             runs all of them, 80 minutes"""
+miniserve chaos --all             runs all of them, 60 minutes"""
 _COUNTS = ("requests", "lost", "duplicated", "wrong", "refused")
 _COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">added p99 ms", ">max ms", "conserved",
             "passed", "bar")  # fmt: skip
@@ -38,7 +38,7 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     its fault, and compares every answer with that of a calm run. At every moment accepted must equal done + failed +
     cancelled + expired + removed + waiting + running.
 
-    All drills in full take 80 minutes, 30 of them the soak. Run nothing else meanwhile: some bars are times.
+    All drills in full take 60 minutes, 30 of them the soak. Run nothing else meanwhile: some bars are times.
 
     Exits with 0 only if every bar is met.
     """

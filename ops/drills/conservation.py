@@ -16,8 +16,6 @@ from typing import Any, Generic, TypeVar
 
 from redis import Redis, RedisError
 
-from ops.observe.scrape import ScrapeError
-
 EVERY_S = 0.05
 _NUM_PLACED = """
 local placed = redis.call('ZCARD', 'rq:wip:correct')
@@ -60,7 +58,7 @@ class Watch(Generic[T]):
         is_over = False
         while not is_over:
             is_over = self._is_over.wait(self._every_s)
-            with suppress(RedisError, OSError, ScrapeError):
+            with suppress(RedisError, OSError):
                 at_s = time.monotonic() - self._begun_s
                 self.looks.append((at_s, self._read()))
 

@@ -20,12 +20,13 @@ from typing import Any, TypeVar
 
 from api.grammar.sentences import find_sentences
 from ops.drills.conservation import EVERY_S, Counts, Watch, read_counts, summary
-from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms, percentile
+from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms
 from ops.drills.monitoring import Monitor, monitored
 from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
 from ops.load import prompts
-from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, VariedLoop
+from ops.load.arrivals import MAX_OPEN_CONNECTIONS, Arrivals, ClosedLoop, Limits, OpenLoop
+from ops.load.measurements import percentile
 from ops.load.traffic import Exchange, Habits, Question, Traffic
 from ops.run.supervisor import Member
 from worker.queue.redis_py import connect
@@ -44,7 +45,6 @@ class Look:
     read: Callable[[System], Any]
     sum_up: Callable[[list[tuple[float, Any]]], Figures]
     every_s: float = 1.0
-    after_s: Size = 0.0  # what the system needs to settle is not looked at
 
 
 NOTHING = Look(read=lambda _: None, sum_up=lambda _: {}, every_s=1e6)
@@ -57,7 +57,7 @@ class Load:
     name: str = "load"  # several of one name are one in the figures
     clients: Size = 0  # a closed loop of so many,
     per_s: float = 0.0  # or an open one,
-    of_peak: Size = 0.0  # or one of so much of what the load `peak` was answered; or points (second, share) of a course
+    of_peak: float = 0.0  # or one of so much of what the load `peak` was answered
     connections: int = MAX_OPEN_CONNECTIONS  # of an open loop
     seconds: Size = None
     requests: Size = None
@@ -82,8 +82,7 @@ class Load:
                 traffic.send_no_more()
             stage.follow(traffic, self.name)
         stage.windows[self.name] = begun_s, time.monotonic()
-        settled_s = stage.size(self.look.after_s)
-        found |= self.look.sum_up([look for look in watch.looks if look[0] >= settled_s])
+        found |= self.look.sum_up(watch.looks)
         for load, one in all_traffic:
             stage.ended.setdefault(load.name, []).extend(one.ended)
             stage.uncounted |= set() if load.is_counted else {load.name}
@@ -100,10 +99,7 @@ class Load:
     def _arrivals(self, stage: Stage) -> Arrivals:
         if self.clients:
             return ClosedLoop(stage.size(self.clients))
-        of_peak = stage.size(self.of_peak)
-        shares = of_peak if isinstance(of_peak, tuple) else ((0.0, of_peak),)
-        points = [(at_s, self.per_s or share * stage.peak_per_s) for at_s, share in shares]
-        return VariedLoop(points, stage.seed, self.connections)
+        return OpenLoop(self.per_s or self.of_peak * stage.peak_per_s, stage.seed, self.connections)
 
     def figures(self, stage: Stage) -> Figures:
         """Of all that has ended under this name."""

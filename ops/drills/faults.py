@@ -29,6 +29,10 @@ _SETTINGS = replace(DRILL_SETTINGS, result_ttl_s=60, request_timeout_s=20.0)
 _LONG = {"sentence": "Yesterday my brother goed to the big market near the station because they wanted it " * 4}
 
 
+def _nothing(system: System) -> None:
+    """The processes are broken, or the load too high, from the start."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fault:
     """What is wrong, and what must follow."""
@@ -73,7 +77,7 @@ class Fault:
 def _hold(fault: Fault, stage: Stage, traffic: Traffic) -> Figures:
     """Until its alert is raised and a probe fails as it should; then mended, until the alert is cleared."""
     system, monitor, url = stage.system, stage.monitor, stage.system.urls[0]
-    if not fault.break_:
+    if fault.turn_on is not _nothing:
         system.pause(_CALM_S)
     turned_on_s, raised_at_s, cleared_at_s, why = time.monotonic(), None, None, ""
     fault.turn_on(system)
@@ -101,7 +105,7 @@ def _after(at_s: float | None, since_s: float) -> float | None:
 
 def _broken(name: str, alert: str, within_s: float, **about: Any) -> Fault:
     """One of `--break`; sound processes take the place of the broken ones."""
-    return Fault(name, alert, within_s, lambda system: None, _replace_all, break_=name, **about)
+    return Fault(name, alert, within_s, _nothing, _replace_all, break_=name, **about)
 
 
 def _replace_all(system: System) -> None:
@@ -139,6 +143,8 @@ FAULTS = (
     _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, slowed_to_per_s=_SLOW_PER_S),
     _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), slowed_to_per_s=_SLOW_PER_S),
     _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
+    Fault("too many clients", "utilization-high", 20.0, _nothing, _nothing, clients=64, slowed_to_per_s=_SLOW_PER_S,
+          is_quick=True),
     Fault("killed workers", "no-live-worker", 3.0, _take_away("workers"), _bring_back("workers"), readyz="No worker",
           is_quick=True),
     Fault("stopped worker", "no-live-worker", 3.5, _signal_worker(signal.SIGSTOP), _signal_worker(signal.SIGCONT),

@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ops.load.measurements import percentile
 from ops.load.traffic import Exchange
 
 Figures = dict[str, Any]
@@ -75,10 +74,6 @@ def answers_per_s(exchanges: Sequence[Exchange]) -> float:
     ends = sorted(exchange.ended_s for exchange in exchanges if exchange.is_ok)
     middle = ends[len(ends) // 10 : len(ends) - len(ends) // 10]
     return (len(middle) - 1) / (middle[-1] - middle[0]) if middle and middle[-1] > middle[0] else 0.0
-
-
-def percentile(values: Sequence[float], percent: float) -> float | None:
-    return round(float(np.percentile(values, percent)), 1) if len(values) else None
 
 
 def latency_ms(exchanges: Sequence[Exchange], percent: float) -> float | None:

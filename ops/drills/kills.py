@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ops.drills.drill import Size, Stage
-from ops.drills.figures import Figures, percentile
+from ops.drills.figures import Figures
 from ops.drills.probing import read_probes
 from ops.drills.workers import POISON
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client, run
+from ops.load.measurements import percentile
 from ops.load.traffic import ONCE, Exchange, Question, Traffic, document_of, key_header
 
 _ASKED_AGAIN = 200

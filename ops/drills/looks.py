@@ -9,40 +9,12 @@ import psutil
 
 from ops.drills.drill import Look
 from ops.drills.figures import Figures
-from ops.drills.system import DrillError, System
-from ops.observe.scrape import Scrape, scrape
+from ops.drills.system import System
 
 Looks = list[tuple[float, Any]]
-_FLOOR_S = 0.002  # waits this close to each other are equal: less than an iteration
 _WARM_S = 300.0  # buffers and memories of words fill up
 _REDIS_WARM_S = 420.0  # so do the answers that are kept for a minute
 _WINDOW_S = 60.0
-_QUEUE_TIME = "miniserve_request_queue_time_seconds"
-
-
-def off_percent(predicted_s: float, real_s: float) -> float:
-    """0 where they are closer than the floor."""
-    difference_s = abs(predicted_s - real_s)
-    return 0.0 if difference_s <= _FLOOR_S else round(100 * difference_s / real_s, 1) if real_s else 100.0
-
-
-def waits_of(looks: Looks) -> Figures:
-    """The mean of the predicted waits, and that of the waits which workers measure. Raises DrillError."""
-    scrapes: list[Scrape] = [scraped for _, scraped in looks]
-    if len(scrapes) < 2:
-        raise DrillError("/metrics did not answer under the load: no figures")
-    measured = scrapes[-1].since(scrapes[0]).histogram(_QUEUE_TIME)
-
-    def mean(name: str) -> float:
-        return statistics.fmean(look.value(f"miniserve_{name}") or 0.0 for look in scrapes)
-
-    predicted_s, measured_s = mean("predicted_wait_seconds"), measured.mean or 0.0
-    return {
-        "measured_ms": round(1e3 * measured_s, 1), "predicted_ms": round(1e3 * predicted_s, 1),
-        "off_percent": off_percent(predicted_s, measured_s) if measured.count else None,
-        "num_waits": int(measured.count), "utilization": round(mean("utilization"), 3),
-        "residual": round(mean("littles_law_residual"), 3),
-    }  # fmt: skip
 
 
 def _sizes(system: System) -> dict[str, int]:
@@ -79,6 +51,5 @@ def _most(looks: Looks) -> Figures:
     return {name: max(held[name] for _, held in looks) for name in looks[0][1]}
 
 
-WAITS = Look(read=lambda system: scrape(system.urls[0]), sum_up=waits_of, after_s=(15.0, 2.0))
 GROWTH = Look(read=_sizes, sum_up=lambda looks: {"growth_percent": growth_percent(looks)})
 MEMORY = Look(read=_held, sum_up=_most, every_s=0.1)

@@ -23,7 +23,6 @@ class Change:
     at_s: float
     alert: str
     is_raised: bool
-    sentence: str
 
 
 class Monitor:
@@ -37,21 +36,17 @@ class Monitor:
         clocks_s = time.time() - time.monotonic()
         whole_lines = self._member.said().rpartition("\n")[0].splitlines()
         lines = [json.loads(line) for line in whole_lines if '"alert ' in line]
+        clock = [datetime.fromisoformat(line["timestamp"]).timestamp() - clocks_s for line in lines]
         return [
-            Change(datetime.fromisoformat(line["timestamp"]).timestamp() - clocks_s, line["alert"],
-                   _EVENTS[line["event"]], line["sentence"])
-            for line in lines if line["event"] in _EVENTS
-        ]  # fmt: skip
+            Change(at_s, line["alert"], _EVENTS[line["event"]])
+            for at_s, line in zip(clock, lines, strict=True)
+            if line["event"] in _EVENTS
+        ]
 
     def first(self, alert: str, is_raised: bool, since_s: float) -> float | None:
         """When it first changed so after that time."""
         found = (one.at_s for one in self.changes() if one.alert == alert and one.is_raised is is_raised)
         return next((at_s for at_s in found if at_s >= since_s), None)
-
-    def raised_s(self, begun_s: float) -> dict[str, float]:
-        """The alerts that were raised since then, and after how many seconds, by name."""
-        raised = {one.alert: round(one.at_s - begun_s, 1) for one in reversed(self.changes()) if one.is_raised}
-        return {alert: after_s for alert, after_s in sorted(raised.items()) if after_s >= 0}
 
     def standing(self) -> set[str]:
         """What is raised now."""

@@ -13,7 +13,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from ops.drills.figures import Figures, percentile
+from ops.drills.figures import Figures
+from ops.load.measurements import percentile
 from ops.run import health
 from ops.run.supervisor import Member, running
 

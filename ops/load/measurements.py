@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,9 +48,9 @@ class Measurements:
             "requests": self.num_over,
             "seconds": round(self.elapsed_s, 3),
             "throughput_per_s": round(len(latencies_ms) * per_s, 1),
-            "mean_ms": _rounded(latencies_ms.mean()) if len(latencies_ms) else None,
-            **{name: _quantile(latencies_ms, q) for name, q in QUANTILES.items()},
-            "max_ms": _quantile(latencies_ms, 100),
+            "mean_ms": round(float(latencies_ms.mean()), 2) if len(latencies_ms) else None,
+            **{name: percentile(latencies_ms, q) for name, q in QUANTILES.items()},
+            "max_ms": percentile(latencies_ms, 100),
             "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
             "problems": dict(self.problems.most_common()),
             "failures": dict(self.failures.most_common()),
@@ -79,9 +79,5 @@ def is_clean(summary: Mapping[str, Any]) -> bool:
     return not (summary["problems"] or summary["failures"])
 
 
-def _quantile(values: np.ndarray, percent: float) -> float | None:
-    return _rounded(np.percentile(values, percent)) if len(values) else None
-
-
-def _rounded(value: float) -> float:
-    return round(float(value), 2)
+def percentile(values: Sequence[float] | np.ndarray, percent: float) -> float | None:
+    return round(float(np.percentile(values, percent)), 2) if len(values) else None

@@ -11,9 +11,8 @@ SOAK_MINUTES = 3.0
 WARMING_UP_PERCENT = 10.0  # within the minutes that the full form does not judge
 
 
-@pytest.mark.parametrize("name", [name for name in DRILLS if name not in ("soak", "waits")])
+@pytest.mark.parametrize("name", [name for name in DRILLS if name != "soak"])
 def test_the_full_form_of_a_drill_loses_nothing_and_doubles_nothing(name: str) -> None:
-    """But for the waits, which take 16 minutes and judge times alone."""
     found = held(DRILLS[name], is_quick=False)
 
     assert SHOWN.get(name, bool)(found), found

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from ops.drills.alerts import LOAD_ALERTS
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Drill, Stage, hold
 from ops.drills.figures import Figures
@@ -24,7 +23,6 @@ from tests.running_system import descendants, is_running, wait_until
 
 # What shows that a drill did what it is for, where its bars do not.
 SHOWN: dict[str, Callable[[Figures], bool]] = {
-    "alerts": lambda found: {*found["raised_after_s"]} >= {*LOAD_ALERTS},
     "every-command": lambda found: (
         {(point[:3], "before its reply" in point) for point in found["points"]}
         >= {("wor", True), ("api", True), ("api", False)}
@@ -35,7 +33,6 @@ SHOWN: dict[str, Callable[[Figures], bool]] = {
     "attacks": lambda found: all(found[kind]["rounds"] > 0 for kind in ATTACKS),
     "poison": lambda found: found["load"]["crashes"] >= 4,
     "probes": lambda found: found["probes"]["load"]["asked"] > 10,
-    "waits": lambda found: all(found[f"at {share}"]["num_waits"] for share in (0.5, 0.8, 0.95)),
 }
 
 

@@ -1,22 +1,12 @@
-"""What the drills on alerts and faults make of what they see: waits, a doubled p95, the log of a monitor, the bars."""
+"""What the drill on faults asks for."""
 
 from __future__ import annotations
 
 import pytest
 
-from ops.drills.alerts import doubled_after_s
 from ops.drills.faults import FAULTS
 from scheduler.capacity.rules import rules
 from scheduler.settings import FAULT_NAMES, Settings
-
-
-def test_p95_has_doubled_only_once_two_windows_in_turn_are_twice_the_first() -> None:
-    slow = {7.0: 0.5, 17.0: 0.5, 22.0: 0.5}
-    latencies = [(at_s, slow.get(at_s, 0.1)) for at_s in (2.0, 7.0, 12.0, 17.0, 22.0, 27.0)]
-
-    assert doubled_after_s(latencies, base_s=5.0) == 20.0
-    assert doubled_after_s(latencies[:3], base_s=5.0) is None
-    assert doubled_after_s([], base_s=5.0) is None
 
 
 def test_every_fault_of_break_is_turned_on_and_every_alert_is_one_of_the_rules() -> None:

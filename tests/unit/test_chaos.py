@@ -15,7 +15,7 @@ from ops.drills.command import Stop, chaos, said
 from ops.drills.conservation import read_counts, summary
 from ops.drills.drill import Drill, Load, Part, Stage, hold
 from ops.drills.figures import Bar, at_least, at_most, equal, figures_of
-from ops.drills.looks import growth_percent, off_percent
+from ops.drills.looks import growth_percent
 from ops.load.traffic import Exchange
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,13 +72,6 @@ def test_a_bar_is_a_number_or_a_share_of_another_figure_and_met_by_no_figure_tha
     figures = {"lost": 0, "over": {"p99_ms": 8.0, "per_s": None}, "high": {"p99_ms": 4.5}}
 
     assert bar.check(figures).is_met is is_met
-
-
-@pytest.mark.parametrize(("predicted_s", "real_s", "percent"), [(0.001, 0.0029, 0.0), (0.015, 0.020, 25.0)])
-def test_waits_that_are_closer_than_two_milliseconds_count_as_equal(
-    predicted_s: float, real_s: float, percent: float
-) -> None:
-    assert off_percent(predicted_s, real_s) == percent
 
 
 def held(figures: dict[str, Any], *bars: Bar, error: type[BaseException] | None = None) -> Any:

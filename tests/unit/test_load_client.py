@@ -50,6 +50,23 @@ def test_a_connection_the_server_closed_while_it_was_idle_is_made_again(serve):
     assert (server.num_requests, server.num_connections) == (2, 2)
 
 
+def test_a_server_that_accepts_nobody_holds_up_no_other_request(serve):
+    server = serve(lambda n: http(200, OK))
+
+    async def ask_both(full_port: int) -> list[int]:
+        full, other = Client(f"http://127.0.0.1:{full_port}"), Client(server.url)
+        stuck = [asyncio.create_task(full.request("POST", "/correct")) for _ in range(4)]  # the backlog takes some
+        statuses = [(await other.request("POST", "/correct")).status for _ in range(3)]
+        for task in stuck:
+            task.cancel()
+        await asyncio.gather(*stuck, return_exceptions=True)
+        await other.close()
+        return statuses
+
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as listener:
+        assert run(ask_both(listener.getsockname()[1])) == [200] * 3
+
+
 def test_a_request_that_nobody_answers_ends_with_its_patience(serve):
     server = serve(lambda n: http(200, OK), delay_s=5.0)
 
