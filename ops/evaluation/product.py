@@ -26,14 +26,7 @@ class ProductCorrector:
         for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
             some = sentences[start : start + _SENTENCES_AT_ONCE]
             for sentence, outcome in zip(some, self._corrector.correct_batch(some), strict=True):
-                yield _answer(outcome) if isinstance(outcome, Correction) else Answer(sentence, is_refused=True)
-
-
-def _answer(correction: Correction) -> Answer:
-    return Answer(
-        correction.corrected,
-        correction.edits,
-        num_tokens=correction.num_tokens,
-        num_malformed=correction.num_malformed,
-        num_blocked=correction.num_dropped - correction.num_malformed,
-    )
+                if isinstance(outcome, Correction):
+                    yield Answer(outcome.corrected, outcome.edits, num_malformed=outcome.num_malformed)
+                else:
+                    yield Answer(sentence, is_refused=True)

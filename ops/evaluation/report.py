@@ -10,10 +10,7 @@ from api.grammar.reasons import Reason
 from ops.evaluation.scores import ReasonScores, Result, Scores
 from ops.tables import table
 
-_SHARES = (
-    "exact", "detection", "tagged", "false_positives", "called_foreign", "precision", "recall", "f05",
-    "tokens_per_wrong", "tokens_per_clean",
-)  # fmt: skip
+_SHARES = ("exact", "detection", "tagged", "false_positives", "precision", "recall", "f05")
 
 
 def as_document(scores: Scores) -> dict[str, object]:
@@ -29,13 +26,11 @@ def as_document(scores: Scores) -> dict[str, object]:
 
 def format_table(scores: Scores) -> str:
     """Each share with its counts."""
-    num_all = scores.num_wrong + scores.num_clean
     rows = [
         ("exact match", scores.exact, scores.num_exact, scores.num_wrong, "wrong sentences"),
         ("detected", scores.detection, scores.num_detected, scores.num_wrong, "wrong sentences"),
         ("exact, reasons right", scores.tagged, scores.num_tagged, scores.num_with_reasons, "wrong sentences"),
         ("false positives", scores.false_positives, scores.num_false_positives, scores.num_clean, "clean sentences"),
-        ("called not English", scores.called_foreign, scores.num_called_foreign, num_all, "sentences"),
         ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),
         ("recall", scores.recall, scores.num_right_edits, scores.num_gold_edits, "edits wanted"),
     ]
@@ -45,10 +40,13 @@ def format_table(scores: Scores) -> str:
         if total
     ]
     shares.append(("F0.5", f"{scores.f05:.1%}", ""))
+    shares.append(("malformed outputs", f"{scores.num_malformed_outputs}", ""))
+    if scores.num_refused:
+        shares.append(("refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"))
     named = [_reason_row(reason, one) for reason, one in scores.reasons.items() if not one.is_empty()]
     headings = ("by reason", ">sentences exact", ">mistakes mended", ">edits right", ">on clean text")
     by_reason = ["", table(headings, named)] if named else []
-    return "\n".join([table(("", ">", ""), [*shares, *_outputs(scores)]), *by_reason])
+    return "\n".join([table(("", ">", ""), shares), *by_reason])
 
 
 def _interval(count: int, total: int) -> str:
@@ -57,17 +55,6 @@ def _interval(count: int, total: int) -> str:
     centre, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
     ends = ((centre + sign * spread) / (1 + z * z / total) for sign in (-1, 1))
     return " to ".join(f"{100 * max(0.0, end):.1f}" for end in ends)  # without a count the lower is a rounding error
-
-
-def _outputs(scores: Scores) -> Iterator[tuple[str, str, str]]:
-    """What the model wrote, and how much of it was of no use."""
-    per_kind = [f"{scores.tokens_per_wrong:.2f} per wrong sentence"] if scores.num_wrong else []
-    per_kind += [f"{scores.tokens_per_clean:.2f} per clean one"] if scores.num_clean else []
-    yield "generated tokens", "", ", ".join(per_kind)
-    yield "malformed outputs", f"{scores.num_malformed_outputs}", ""
-    yield "edits dropped", f"{scores.num_malformed}", f"by the parser, {scores.num_blocked} by the guard"
-    if scores.num_refused:
-        yield "refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"
 
 
 def _reason_row(reason: Reason, one: ReasonScores) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Scores corrections: exact match, detection, edits, false positives, reasons, and what the model wrote.
+"""Scores corrections: exact match, detection, edits, false positives, reasons.
 
 Edits are found by comparing words and marks of two texts, for the wanted text and ours alike, so any corrector can be
 scored from its text alone. The figures by reason rest on what the corrector and the file say:
@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from api.grammar.correction import Edit
-from api.grammar.language import seems_english
 from api.grammar.reasons import Reason
 from api.grammar.words import split_pieces
 from ops.evaluation.items import Item
@@ -62,9 +61,7 @@ class Answer:
     corrected: str
     edits: tuple[Edit, ...] = ()
     is_refused: bool = False  # too long, for instance; counted as unchanged
-    num_tokens: int = 0  # that the model wrote
     num_malformed: int = 0  # edits that were none, dropped by the parser
-    num_blocked: int = 0  # edits the guard let not pass
 
     @property
     def reasons(self) -> tuple[Reason, ...]:
@@ -111,15 +108,10 @@ class Scores:
     num_clean: int = 0
     num_false_positives: int = 0  # clean sentences with any change
     num_refused: int = 0
-    num_called_foreign: int = 0  # read, without an edit, and with the note that the text seems not to be English
     num_edits: int = 0
     num_gold_edits: int = 0
     num_right_edits: int = 0
-    num_tokens_wrong: int = 0  # generated for wrong sentences, <eos> included
-    num_tokens_clean: int = 0
     num_malformed_outputs: int = 0  # outputs of which the parser dropped anything
-    num_malformed: int = 0  # edits
-    num_blocked: int = 0
     reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
 
     exact = _share_of("num_exact", "num_wrong")
@@ -128,12 +120,6 @@ class Scores:
     false_positives = _share_of("num_false_positives", "num_clean")
     precision = _share_of("num_right_edits", "num_edits")
     recall = _share_of("num_right_edits", "num_gold_edits")
-    tokens_per_wrong = _share_of("num_tokens_wrong", "num_wrong")
-    tokens_per_clean = _share_of("num_tokens_clean", "num_clean")
-
-    @property
-    def called_foreign(self) -> float:
-        return _share(self.num_called_foreign, self.num_wrong + self.num_clean)
 
     @property
     def f05(self) -> float:
@@ -143,10 +129,7 @@ class Scores:
     def add(self, item: Item, answer: Answer) -> None:
         """Count one sentence."""
         self.num_refused += answer.is_refused
-        self.num_called_foreign += not (answer.edits or answer.is_refused) and not seems_english(item.sentence)
         self.num_malformed_outputs += answer.num_malformed > 0
-        self.num_malformed += answer.num_malformed
-        self.num_blocked += answer.num_blocked
         gold = find_edits(item.sentence, item.corrected)
         ours = find_edits(item.sentence, answer.corrected)
         self.num_edits += len(ours)
@@ -156,7 +139,6 @@ class Scores:
         if item.is_clean:
             self.num_clean += 1
             self.num_false_positives += answer.corrected != item.sentence
-            self.num_tokens_clean += answer.num_tokens
         else:
             self._add_wrong(item, answer, any(one.touches(other) for one in ours for other in gold))
             self._add_reasons_wanted(item, answer, (gold, ours))
@@ -166,7 +148,6 @@ class Scores:
         self.num_wrong += 1
         self.num_exact += is_exact
         self.num_detected += is_detected
-        self.num_tokens_wrong += answer.num_tokens
         if item.reasons is not None:
             self.num_with_reasons += 1
             self.num_tagged += is_exact and answer.reasons == item.reasons

@@ -37,7 +37,6 @@ def test_at_the_greatest_strictness_nothing_is_changed_and_the_strictness_in_for
 
     assert document["strictness"] == 20
     assert (document["num_exact"], document["num_wrong"], document["num_false_positives"]) == (0, 1, 0)
-    assert (document["tokens_per_wrong"], document["tokens_per_clean"]) == (1, 1)
     assert run(files[0]).stdout.splitlines()[0] == f"strictness {load_weights().config.eos_bias:g}"
 
 
@@ -56,15 +55,6 @@ def test_several_files_are_told_one_by_one_and_together(files: tuple[Path, Path]
 def test_the_misses_are_shown_on_request(files: tuple[Path, Path]) -> None:
     assert "wanted    He flew to school." in run(files[1], "--show", "wrong").stdout
     assert "wanted" not in run(files[1], "--show", "changed").stdout.partition("exact match")[0]
-
-
-def test_a_text_of_several_sentences_is_corrected_like_the_service_does(tmp_path: Path) -> None:
-    text = " ".join(["He went to school."] * 20)  # 80 words: more than one sentence may have
-    write_items([Item(text, text)], tmp_path / "text.jsonl")
-
-    document = json.loads(run(tmp_path / "text.jsonl", "--json").stdout)
-
-    assert (document["num_refused"], document["num_tokens_clean"]) == (0, 20)
 
 
 def test_a_file_without_any_item_is_refused_and_not_scored_0(files: tuple[Path, Path], tmp_path: Path) -> None:
