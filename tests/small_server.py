@@ -33,7 +33,6 @@ class SmallServer:
     ) -> None:
         self.num_connections = self.num_requests = self.most_at_once = self._at_once = 0
         self.received: list[bytes] = []  # the requests, as they came
-        self.peers: list[object] = []  # and the address that each came from
         self._answer, self._delay_s, self._tls = answer, delay_s, tls
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
         self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._listener.getsockname()[1]}"
@@ -59,7 +58,6 @@ class SmallServer:
         while received := _request(connection):
             with self._lock:
                 self.received.append(received)
-                self.peers.append(connection.getpeername())
                 self.num_requests += 1
                 self._at_once += 1
                 self.most_at_once = max(self.most_at_once, self._at_once)

@@ -1,7 +1,7 @@
 """Rude clients by the kind of their rudeness: `python -m ops.drills.rude_clients PORT KIND SECONDS`.
 
 It prints how many rounds were done, and how many connections were held at most. It is a process of its own, so that the
-good client's clock does not wait for it. The tests use `under`, which does the same in threads of their process.
+good client's clock does not wait for it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import socket
 import sys
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from api.server.connections import allow_connections
@@ -21,9 +20,10 @@ RUDE = "127.0.0.2"
 _POST = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 _NOWHERE = b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n"
 _BODY_BYTES = 262_000  # a little less than a body may have
-_NUM_HELD = 800  # connections that an attacker of the drill holds, 3,200 in all
+_NUM_ATTACKERS = 4
+_NUM_HELD = 800  # connections that an attacker holds, 3,200 in all
 _ROUND_S = 0.1
-_NUM_NEW = 8  # connections that an attacker of the drill opens in a round, of those that are missing
+_NUM_NEW = 8  # connections that an attacker opens in a round, of those that are missing
 _BYTE_EVERY = 50  # rounds: a byte in five seconds keeps a connection from being idle
 
 
@@ -72,11 +72,9 @@ ATTACKS = {
 
 @dataclass(slots=True)
 class Attacker:
-    """Holds `num_held` connections, and opens at most `num_new` of them in a round."""
+    """A thread of rounds."""
 
     port: int
-    num_held: int
-    num_new: int
     held: list[socket.socket] = field(default_factory=list)
     most_held: int = 0
     round: int = 0
@@ -98,7 +96,7 @@ class Attacker:
 
     def _hold(self, data: bytes, dribble: bytes) -> None:
         with suppress(OSError):  # refused: another round will do
-            for _ in range(min(self.num_new, self.num_held - len(self.held))):
+            for _ in range(min(_NUM_NEW, _NUM_HELD - len(self.held))):
                 self.held.append(self._connect())
                 self.held[-1].sendall(data)
         for client in self.held[self.round % _BYTE_EVERY :: _BYTE_EVERY]:
@@ -116,33 +114,22 @@ class Attacker:
         time.sleep(_ROUND_S)  # a rude client's own pace
 
 
-@contextmanager
-def under(
-    attack: Attack, port: int, num_attackers: int = 4, num_held: int = 200, num_new: int = 200
-) -> Iterator[list[Attacker]]:
-    """Attack until the end of the block; yields the attackers, who count their rounds."""
-    stop = threading.Event()
-    attackers = [Attacker(port, num_held, num_new) for _ in range(num_attackers)]
+def _attack(attack: Attack, port: int, seconds: float) -> list[Attacker]:
+    """The attackers, who have counted their rounds."""
+    attackers, end_s = [Attacker(port) for _ in range(_NUM_ATTACKERS)], time.monotonic() + seconds
 
     def run(rude: Attacker) -> None:
-        while not stop.is_set():
+        while time.monotonic() < end_s:
             rude.attack(attack)
         for client in rude.held:
             client.close()
 
-    threads = [threading.Thread(target=run, args=(rude,)) for rude in attackers]
-    for thread in threads:
-        thread.start()
-    try:
-        yield attackers
-    finally:
-        stop.set()
-        for thread in threads:
-            thread.join()
+    with ThreadPoolExecutor(_NUM_ATTACKERS) as pool:
+        list(pool.map(run, attackers))
+    return attackers
 
 
 if __name__ == "__main__":
-    allow_connections(4 * _NUM_HELD)
-    with under(ATTACKS[sys.argv[2]], int(sys.argv[1]), 4, _NUM_HELD, _NUM_NEW) as rude_ones:
-        time.sleep(float(sys.argv[3]))
+    allow_connections(_NUM_ATTACKERS * _NUM_HELD)
+    rude_ones = _attack(ATTACKS[sys.argv[2]], int(sys.argv[1]), float(sys.argv[3]))
     print(sum(rude.round for rude in rude_ones), sum(rude.most_held for rude in rude_ones))

@@ -141,14 +141,6 @@ def test_every_figure_of_the_contract_is_drawn_from_the_file_alone(
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in tmp_path.glob("*.png"))
 
 
-def test_the_table_has_the_medians_of_the_runs_of_each_server(no_servers: list[str]) -> None:
-    (table,) = peers.summary([row | {"cpu_us": 1000 * row["run"]} for row in peers.measure(Plan(num_runs=3))])
-
-    lines = [line.split() for line in table.splitlines()]
-    assert ["64", "mosec,", "1", "worker", "10", "195.0", "280.5", "2,000", "0"] in lines
-    assert len(lines) == 1 + 2 * len(peers.CLIENTS)
-
-
 def test_a_load_without_an_answer_still_makes_a_row_that_no_median_hides() -> None:
     nothing = Measurements(elapsed_s=1.0)
     nothing.failures["timeout"] = 3
@@ -158,13 +150,6 @@ def test_a_load_without_an_answer_still_makes_a_row_that_no_median_hides() -> No
     assert (columns["not_ok"], columns["throughput_per_s"]) == (3, 0.0)
     assert math.isnan(columns["p50_ms"]) and math.isnan(columns["q50"])
     assert math.isnan(medians([{"p50_ms": 1.0}, {"p50_ms": 2.0}, columns], (), ["p50_ms"])["p50_ms"][0])
-
-
-def test_the_engine_alone_is_measured_for_every_number_of_slots(no_servers: list[str]) -> None:
-    rows = engine.measure(Plan(num_runs=2, scale=0.01))
-
-    assert [row["slots"] for row in rows] == [1, 2]
-    assert all(row["cpu_us"] * row["throughput_per_s"] == pytest.approx(1e6) for row in rows)
 
 
 def test_an_experiment_that_breaks_off_has_its_manifest_and_does_not_end_those_after_it(

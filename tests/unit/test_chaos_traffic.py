@@ -68,18 +68,6 @@ def test_a_client_sends_again_where_a_balancer_or_a_patient_user_would(
     assert (one.status, len(one.refusals), one.failovers) == (status, num_refusals, failovers)
 
 
-def test_every_attempt_of_a_keyed_client_bears_the_same_key_and_its_answer_stands_apart_from_its_id(
-    serve: StartServer,
-) -> None:
-    server = serve(answers((503, SOON), (200, OK)))
-
-    one = ask(server.url, habits=KEYED)
-
-    keys = [request.partition(b"Idempotency-Key: ")[2].partition(b"\r\n")[0].decode() for request in server.received]
-    assert keys == [one.key, one.key]
-    assert one.answer | {"request_id": one.request_id} == OK
-
-
 def test_drills_end_their_clients_at_once_where_something_else_fails(serve: StartServer) -> None:
     late = serve(WELL, delay_s=20.0)
 

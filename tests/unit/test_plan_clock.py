@@ -9,47 +9,23 @@ import pytest
 
 from ops.plan.clock import Process, VirtualClock
 
-NUM_ARRIVALS = 20_000
-
-
-def arrivals(clock: VirtualClock, rate_per_s: float, arrive: object) -> None:
-    """So many, at random times."""
-    dice, at_s = random.Random(5), 0.0
-    for _ in range(NUM_ARRIVALS):
-        at_s += dice.expovariate(rate_per_s)
-        clock.after(at_s, arrive)
-
 
 def run(clock: VirtualClock) -> None:
     while clock.step():
         pass
 
 
-def test_the_wait_for_a_process_is_that_of_an_m_d_1_queue() -> None:
-    """Pollaczek and Khinchine: rho / (2 mu (1 - rho))."""
-    load, clock, stays_s = 0.7, VirtualClock(), []
-    process = Process(clock)
-
-    def arrive() -> None:
-        begun_s = clock.now
-        process.put(1.0, lambda: stays_s.append(clock.now - begun_s))
-
-    arrivals(clock, load, arrive)
-    run(clock)
-
-    assert len(stays_s) == NUM_ARRIVALS
-    assert mean(stays_s) - 1.0 == pytest.approx(load / (2 * (1 - load)), rel=0.06)
-
-
 def test_processes_that_share_a_core_stay_as_long_as_processor_sharing_says() -> None:
     """1 / (mu (1 - rho)), whatever the distribution of the work."""
-    clock, stays_s = VirtualClock(num_cores=1), []
+    clock, stays_s, dice, at_s = VirtualClock(num_cores=1), [], random.Random(5), 0.0
 
     def arrive() -> None:
         begun_s = clock.now
         clock.compute(1.0, lambda: stays_s.append(clock.now - begun_s))
 
-    arrivals(clock, 0.6, arrive)
+    for _ in range(20_000):
+        at_s += dice.expovariate(0.6)
+        clock.after(at_s, arrive)
     run(clock)
 
     assert mean(stays_s) == pytest.approx(1 / (1 - 0.6), rel=0.06)

@@ -114,14 +114,6 @@ def test_a_mode_without_workers_cannot_be_sized(calibration: Path) -> None:
     assert "sync" in result.output
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [["--rate", "0", "--p95", "9"], ["--rate", "9", "--p95", "0"], ["--rate", "9", "--p95", "nan"], ["--rate", "9"]],
-)
-def test_a_goal_out_of_range_or_missing_exits_2(calibration: Path, arguments: list[str]) -> None:
-    assert plan(calibration, *arguments).exit_code == 2
-
-
 def test_texts_that_the_server_would_refuse_are_left_out(tmp_path: Path) -> None:
     path = tmp_path / "texts.txt"
     path.write_text("He goed to school.\n" + "word " * 200 + "\n")
@@ -130,10 +122,3 @@ def test_texts_that_the_server_would_refuse_are_left_out(tmp_path: Path) -> None
 
     assert len(mix.texts) == 1
     assert mix.texts[0][0].output >= 1
-
-
-def test_a_calibration_is_not_begun_where_its_file_could_not_be_written(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["calibrate", "--save", str(tmp_path / "none" / "c.json")])
-
-    assert result.exit_code == 2
-    assert "there is no folder" in result.output

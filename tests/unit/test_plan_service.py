@@ -36,15 +36,6 @@ def test_every_request_ends_once_and_none_is_refused(mix: Mix) -> None:
     assert min(outcome.latencies_s) > 0
 
 
-def test_the_same_seed_gives_the_same_answer_and_another_one_another() -> None:
-    once, again, other = (
-        run(Deployment(workers=2), OpenLoop(400.0, seed), number=500).latencies_s for seed in (1, 1, 2)
-    )
-
-    assert once == again
-    assert once != other
-
-
 @pytest.mark.parametrize("clients", [1, 16, 64])
 def test_littles_law_holds_in_a_closed_loop(clients: int) -> None:
     outcome = run(Deployment(cores=2, has_clients=True), ClosedLoop(clients))
