@@ -11,7 +11,9 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ops.load.arrivals import VariedLoop
+import numpy as np
+
+from ops.load.arrivals import OpenLoop
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import StageCost
 from ops.plan.mix import SentenceSize
@@ -23,6 +25,27 @@ from scheduler.observations import IterationSums
 
 MAX_OUTPUT_TOKENS = 32
 HISTORY = 120  # moments
+
+
+class VariedLoop(OpenLoop):
+    """A Poisson process whose rate goes straight from point to point (second, rate), and stays at the last one.
+
+    By thinning: drawn at the highest rate, kept with the share of it that is wanted then (Lewis & Shedler, 1979).
+    """
+
+    def __init__(self, points: Sequence[tuple[float, float]], seed: int) -> None:
+        self._seconds, self._rates = zip(*points, strict=True)
+        super().__init__(max(self._rates), seed)
+
+    def rate_per_s(self, at_s: float) -> float:
+        return float(np.interp(at_s, self._seconds, self._rates))
+
+    def draw(self, now_s: float) -> float:
+        while True:
+            due_s = super().draw(now_s)
+            share = self.rate_per_s(due_s) / self._rate_per_s
+            if share >= 1.0 or self._rng.random() < share:
+                return due_s
 
 
 @dataclass(slots=True)

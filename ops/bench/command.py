@@ -9,7 +9,6 @@ from dataclasses import asdict, replace
 from datetime import date
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import click
 
@@ -31,14 +30,11 @@ _QUICK = 0.1
 @option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
         help="Folder for the folders of results.")  # fmt: skip
 @option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; figures show medians.")
-@option("--concurrency", type=click.IntRange(1, 4096), default=50, show_default=True)
-@option("--total", type=click.IntRange(1, 10_000_000), default=500, show_default=True)
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
-@option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
-def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: Any) -> None:
+def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, **asked: int) -> None:
     """Run the experiments NAME... and draw their figures.
 
     \b
@@ -51,7 +47,6 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     engine         throughput of the engine alone, without HTTP and queue; needs no server
 
     \b
-    --concurrency and --total are for static-sweep and modes. occupancy always has the sentences that ship.
     modes takes the best setting of the newest static-sweep in OUT, and (16, 20 ms) where there is none.
 
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else
@@ -64,9 +59,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
         return
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
         signal.signal(number, signal.default_int_handler)  # else the servers would outlive us
-    plan = Plan(asked.pop("runs"), **asked)
-    if quick:
-        plan = replace(plan, num_runs=1, scale=_QUICK)
+    plan = Plan(1, asked["seed"], _QUICK) if quick else Plan(asked["runs"], asked["seed"])
     failed = []
     for name in chosen:
         try:

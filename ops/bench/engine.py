@@ -27,7 +27,7 @@ _NUM_REQUESTS = 1000
 
 def measure(plan: Plan) -> list[Row]:
     number = max(1, round(_NUM_REQUESTS * plan.scale))
-    sentences = prompts.load(plan.sentences, plan.seed)[:number]
+    sentences = prompts.load(None, plan.seed)[:number]
     requests = list(chain.from_iterable(requests_of(sentences)))
     weights = load_weights()
     # The same one in every round: a new one measures the bound on its iterations again, and they would be others.

@@ -69,11 +69,13 @@ class Plan:
 
     num_runs: int = 3
     seed: int = 0
-    concurrency: int = 50
-    total: int = 500
-    scale: float = 1.0  # of durations; for a quick look
-    sentences: Path | None = None  # a file of them
+    scale: float = 1.0  # of durations and numbers of requests; for a quick look
     static: tuple[int, float] = (16, 20.0)  # max_batch and max_wait_ms of static batching at its best
+
+    def clients(self, times: int = 1) -> Load:
+        """Fifty, with 500 requests or so many times as many."""
+        total = round(times * 500 * self.scale)
+        return Load(f"50 clients, {total}", Limits(total=total), 50)
 
 
 def measured(cases: Sequence[Case], loads: Sequence[Load], plan: Plan, what: str) -> Iterator[Row]:
@@ -89,7 +91,7 @@ def measured(cases: Sequence[Case], loads: Sequence[Load], plan: Plan, what: str
 def measure_case(case: Case, loads: Sequence[Load], run: int, plan: Plan) -> list[Row]:
     """A fresh server, a warm-up, then each load; a row each once the server has stopped and logged its totals."""
     seed = plan.seed + run
-    questions = prompts.questions(prompts.load(plan.sentences, seed))
+    questions = prompts.questions(prompts.load(None, seed))
     rows: list[Row] = []
 
     with case.serving() as system:

@@ -40,8 +40,7 @@ def _case(mode: str, setting: str, *options: str) -> Case:
 
 def measure(plan: Plan) -> list[Row]:
     """Each mode on the standard load and on one ten times as long; then static and continuous in an open loop."""
-    numbers = (plan.total, _LONG * plan.total)
-    closed = [Load(f"{plan.concurrency} clients, {n}", Limits(total=n), plan.concurrency) for n in numbers]
+    closed = [plan.clients(), plan.clients(_LONG)]
     rows = list(measured(cases(plan.static), closed, plan, "modes, closed loop"))
     long = [row for row in rows if row["load"] == closed[1].label and row["mode"] == "static"]
     offered_per_s = OFFERED_SHARE * median(row["throughput_per_s"] for row in long)

@@ -7,8 +7,7 @@ from operator import itemgetter
 from pathlib import Path
 from statistics import median
 
-from ops.bench.experiment import Case, Load, Plan, Row, measured, medians, medians_table, read_rows
-from ops.load.arrivals import Limits
+from ops.bench.experiment import Case, Plan, Row, measured, medians, medians_table, read_rows
 
 CSV = "batch_sweep.csv"
 SETTINGS = ((1, 0), (2, 10), (4, 10), (8, 20), (16, 20), (32, 50))  # (max_batch, max_wait_ms)
@@ -26,8 +25,7 @@ def static_case(max_batch: int, max_wait_ms: float) -> Case:
 
 def measure(plan: Plan) -> Iterator[Row]:
     cases = [Case("unbatched", _BASELINE, ("--mode", "sync")), *(static_case(*setting) for setting in SETTINGS)]
-    load = Load(f"{plan.concurrency} clients, {plan.total}", Limits(total=plan.total), plan.concurrency)
-    return measured(cases, [load], plan, "static-sweep")
+    return measured(cases, [plan.clients()], plan, "static-sweep")
 
 
 def newest_best_setting(out: Path) -> tuple[int, float] | None:

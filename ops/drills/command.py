@@ -29,7 +29,7 @@ _COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">add
 @click.argument("names", nargs=-1, type=click.Choice([*DRILLS]), metavar="[NAME]...")
 @option("--all", is_flag=True, help="Run all drills.")
 @option("--quick", is_flag=True)
-@option("--save", "--json", type=NewFile(), metavar="FILE")
+@option("--save", type=NewFile(), metavar="FILE")
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     """Run the fault drills NAME..., or all of them with --all. Without a name it lists them.

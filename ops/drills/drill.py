@@ -21,7 +21,6 @@ from typing import Any, TypeVar
 from api.grammar.sentences import find_sentences
 from ops.drills.conservation import EVERY_S, Counts, Watch, read_counts, summary
 from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms
-from ops.drills.monitoring import Monitor, monitored
 from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
 from ops.load import prompts
@@ -164,7 +163,6 @@ class Stage:
     """
 
     system: System
-    monitor: Monitor  # once it watches
     questions: Sequence[Question]
 
     def __init__(
@@ -250,12 +248,6 @@ def calm(stage: Stage) -> Figures:
         raise DrillError(f"the calm run already fails: {bad[0].status} {bad[0].slug} {bad[0].answer}")
     stage.calm_answers = {exchange.question["sentence"]: exchange.answer for exchange in traffic.ended}
     stage.calm_s = statistics.median(exchange.latency_s for exchange in traffic.ended)
-    return {}
-
-
-def watched(stage: Stage) -> Figures:
-    """From now on by a monitor."""
-    stage.monitor = stage.enter(monitored(stage.system))
     return {}
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ops.drills.drill import Load, Part, Stage, watched
+from ops.drills.drill import Load, Part, Stage
 from ops.drills.figures import Bar, Figures, at_most, says
+from ops.drills.monitoring import Monitor, monitored
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.load.traffic import ONCE, Question, Traffic
 from ops.run.up import why_not_ready
@@ -65,18 +66,20 @@ class Fault:
                 settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_),
                 slowed_to_per_s=self.slowed_to_per_s,
             ),
-            steps=(
-                watched,
-                Load(questions=questions, fault=partial(_hold, self), **load),
-            ),
+            steps=(Load(questions=questions, fault=partial(_watched, self), **load),),
             bars=bars,
             only="" if self.is_quick else "full",
         )
 
 
-def _hold(fault: Fault, stage: Stage, traffic: Traffic) -> Figures:
+def _watched(fault: Fault, stage: Stage, traffic: Traffic) -> Figures:
+    with monitored(stage.system) as monitor:
+        return _hold(fault, stage.system, monitor, traffic)
+
+
+def _hold(fault: Fault, system: System, monitor: Monitor, traffic: Traffic) -> Figures:
     """Until its alert is raised and a probe fails as it should; then mended, until the alert is cleared."""
-    system, monitor, url = stage.system, stage.monitor, stage.system.urls[0]
+    url = system.urls[0]
     if fault.turn_on is not _nothing:
         system.pause(_CALM_S)
     turned_on_s, raised_at_s, cleared_at_s, why = time.monotonic(), None, None, ""

@@ -25,7 +25,7 @@ _LONG = 1_000  # sentences, some seconds
 @click.argument(
     "files", metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True
 )
-@with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens")
+@with_settings("strictness")
 @option("--json", "as_json", is_flag=True)
 @option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
         help="Print the wrong sentences not mended exactly, or the right ones changed; may be "

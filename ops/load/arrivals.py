@@ -8,10 +8,7 @@ The clock may be a virtual one: ops/plan serves the same arrivals.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 MAX_OPEN_CONNECTIONS = 1024  # of an open loop; beyond them requests wait here, and their wait counts
 
@@ -41,43 +38,22 @@ class ClosedLoop:
         return now_s
 
 
-class VariedLoop:
-    """A Poisson process whose rate goes straight from point to point (second, rate), and stays at the last one.
-
-    By thinning: drawn at the highest rate, kept with the share of it that is wanted then (Lewis & Shedler, 1979).
-    """
+class OpenLoop:
+    """A Poisson process of one rate."""
 
     is_open = True
 
-    def __init__(self, points: Sequence[tuple[float, float]], seed: int, max_connections: int) -> None:
+    def __init__(self, rate_per_s: float, seed: int, max_connections: int = MAX_OPEN_CONNECTIONS) -> None:
         self.max_connections = max_connections
-        self.points = points
-        self._highest_per_s = max(rate for _, rate in points)
-        self._rng = random.Random(seed)
-        self._due_s = 0.0
-
-    def rate_per_s(self, at_s: float) -> float:
-        """What is wanted at that second."""
-        seconds, rates = zip(*self.points, strict=True)
-        return float(np.interp(at_s, seconds, rates))
+        self._rate_per_s, self._rng, self._due_s = rate_per_s, random.Random(seed), 0.0
 
     def draw(self, now_s: float) -> float:
         """The time at which the next request is due, whatever the time is now; each is given out once."""
-        while True:
-            self._due_s += self._rng.expovariate(self._highest_per_s)
-            share = self.rate_per_s(self._due_s) / self._highest_per_s
-            if share >= 1.0 or self._rng.random() < share:
-                return self._due_s
+        self._due_s += self._rng.expovariate(self._rate_per_s)
+        return self._due_s
 
 
-class OpenLoop(VariedLoop):
-    """A Poisson process of one rate."""
-
-    def __init__(self, rate_per_s: float, seed: int, max_connections: int = MAX_OPEN_CONNECTIONS) -> None:
-        super().__init__([(0.0, rate_per_s)], seed, max_connections)
-
-
-Arrivals = ClosedLoop | VariedLoop  # `draw` gives seconds since the start of the load
+Arrivals = ClosedLoop | OpenLoop  # `draw` gives seconds since the start of the load
 
 
 def arrivals_of(concurrency: int, rate_per_s: float | None, seed: int) -> Arrivals:

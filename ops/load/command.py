@@ -47,7 +47,7 @@ class Duration(click.ParamType[Any]):
 @option("--rate", type=RangedType(float, Range(0.01, 100_000)))
 @option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@option("--target-ms", "--slo-ms", type=click.FloatRange(0.1, 600_000),
+@option("--target-ms", type=click.FloatRange(0.1, 600_000),
         help="Target for a whole answer; goodput counts the answers within it.")  # fmt: skip
 @option("--save", type=NewFile())
 def loadtest(**asked: Any) -> None:

@@ -86,7 +86,7 @@ def test_a_place_is_empty_or_wasted_until_the_policy_lets_another_request_in(
 
 
 def test_every_case_is_measured_once_in_every_round(no_servers: list[str]) -> None:
-    rows = list(static_sweep.measure(Plan(num_runs=2, total=20)))
+    rows = list(static_sweep.measure(Plan(num_runs=2, scale=0.04)))
 
     assert len(no_servers) == 14 and no_servers[:7] == no_servers[7:]
     assert [row["run"] for row in rows] == [1] * 7 + [2] * 7
@@ -94,7 +94,7 @@ def test_every_case_is_measured_once_in_every_round(no_servers: list[str]) -> No
 
 
 def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_servers: list[str]) -> None:
-    rows = modes.measure(Plan(num_runs=1, total=20))
+    rows = modes.measure(Plan(num_runs=1, scale=0.04))
 
     loads = Counter((row["mode"], row["load"]) for row in rows)
     closed = {(mode, load) for mode in (*MODES, "textbook") for load in ("50 clients, 20", "50 clients, 200")}
@@ -132,7 +132,7 @@ def test_every_figure_of_the_contract_is_drawn_from_the_file_alone(
     name: str, no_servers: list[str], tmp_path: Path
 ) -> None:
     module: Any = EXPERIMENTS[name]
-    write_rows(tmp_path / module.CSV, module.measure(Plan(num_runs=2, total=20, scale=0.01)))
+    write_rows(tmp_path / module.CSV, module.measure(Plan(num_runs=2, scale=0.01)))
 
     done = run(name, "--redraw", tmp_path)
 

@@ -12,11 +12,10 @@ from statistics import mean
 
 import pytest
 
-from ops.load.arrivals import VariedLoop
 from scheduler.batching import BatchLimits
 from scheduler.capacity.measure import MAX_UTILIZATION, Capacity, measure
 from scheduler.settings import Settings
-from tests.simulated_service import Service
+from tests.simulated_service import Service, VariedLoop
 
 SETTINGS = Settings()
 LIMITS = BatchLimits(kv_budget_tokens=4096, max_slots=256, max_iteration_tokens=512)
@@ -28,7 +27,7 @@ SEED = 1
 def a_service(*load: float | tuple[float, float], seed: int = SEED, **more: object) -> Service:
     """`load`: the share of what one worker can do; by (second, share), between them straight lines."""
     points = [point if isinstance(point, tuple) else (0.0, point) for point in load]
-    arrivals = VariedLoop([(at_s, share * FULL_PER_S) for at_s, share in points], seed, 1)
+    arrivals = VariedLoop([(at_s, share * FULL_PER_S) for at_s, share in points], seed)
     return Service(arrivals, seed=seed, **more)
 
 
@@ -102,12 +101,12 @@ def test_the_utilization_is_the_share_of_what_full_batches_serve(load: float) ->
 def test_a_ramp_past_capacity_is_told_in_time_and_foretold_well() -> None:
     """From 0.2 to 1.4 of capacity in two minutes, and back at once."""
     bar = 0.1 + 3 * 0.3 / sqrt(20)
-    ramp = VariedLoop([(0.0, 0.2), (20.0, 0.2), (140.0, 1.4), (140.1, 0.2)], 0, 1)
-    service = a_service(*ramp.points)
+    points = [(0.0, 0.2), (20.0, 0.2), (140.0, 1.4), (140.1, 0.2)]
+    service = a_service(*points)
     said = watched(service, 240.0)
 
     told_s = next(at_s for at_s, capacity in said if capacity.utilization > 0.8)
-    assert ramp.rate_per_s(told_s) < 0.95
+    assert VariedLoop(points, 0).rate_per_s(told_s) < 0.95
     for begin_s in (60.0, 80.0, 100.0, 120.0):  # 0.6 to 1.4
         predicted_s = mean(capacity.predicted_wait_s for at_s, capacity in said if begin_s <= at_s < begin_s + 20)
         assert predicted_s == pytest.approx(wait_s(service, begin_s, begin_s + 20), rel=bar)
