@@ -164,24 +164,19 @@ def run(load: Coroutine[Any, Any, _T]) -> _T:
         return runner.run(load)
 
 
-def alone(client: Client, asking: Coroutine[Any, Any, _T]) -> _T:
-    """Run it in a loop of its own, and close the client's connections.
+def fetch(client: Client, method: str, path: str, body: bytes = b"", patience_s: float = PATIENCE_S) -> Reply:
+    """One request, in a loop of its own, whose connection is closed. Raises OSError.
 
     The loop is asyncio's: while uvloop's runs, the process does not hear of its signals as it has asked to.
     """
 
-    async def ask() -> _T:
+    async def ask() -> Reply:
         try:
-            return await asking
+            return await client.request(method, path, body, patience_s=patience_s)
         finally:
             await client.close()
 
     return asyncio.run(ask())
-
-
-def fetch(client: Client, method: str, path: str, body: bytes = b"", patience_s: float = PATIENCE_S) -> Reply:
-    """One request. Raises OSError."""
-    return alone(client, client.request(method, path, body, patience_s=patience_s))
 
 
 def refusal(reply: Reply) -> str:
