@@ -125,8 +125,12 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     if (are_noted or is_doubtful) and said != [NOT_ENGLISH]:
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
+    corrected = _applied(reading.sent, edits)
+    if (unit := reading.unit) is not None:
+        edits = [counted(edit, unit) for edit in edits]
+        notes = [note._replace(start=unit(note.start), end=unit(note.end)) for note in notes]
     return Correction(
-        _applied(reading.sent, edits),
+        corrected,
         tuple(edits),
         " ".join(said),
         num_dropped,
@@ -150,6 +154,11 @@ def _doubtful(
     doubtful += [(start, text) for start, text in unread if not seems_english(text)]
     are_noted = any(part.num_dropped for part in foreign) or are_foreign([text for _, text in doubtful])
     return doubtful, are_noted
+
+
+def counted(edit: Edit, unit: Callable[[int], int]) -> Edit:
+    """Return an edit with its place in other units."""
+    return replace(edit, start=unit(edit.start), end=unit(edit.end))
 
 
 def edit_as_sent(reading: Reading, offset: int, edit: Edit) -> Edit:

@@ -16,7 +16,7 @@ from api.grammar.drafts import Draft, TextDraft
 from api.grammar.edit_script import EOS_ID, parse_script
 from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
-from api.grammar.reading import Reading, read
+from api.grammar.reading import Offsets, Reading, read
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import in_small_letters
 from api.grammar.tokenizer import Prompt, Tokenizer
@@ -62,12 +62,12 @@ class TextPipeline:
         """Return what each request carries, so that no model reads ids of another vocabulary."""
         return self._tokenizer.fingerprint
 
-    def prepare_text(self, text: str, min_confidence: float = 0.0) -> TextDraft:
+    def prepare_text(self, text: str, min_confidence: float = 0.0, offsets: Offsets = "codepoints") -> TextDraft:
         """Cut the text into sentences. One that is too long is skipped, or, if it is alone, raises SentenceTooLong.
 
-        Raises InvalidRequest for too many sentences and too long a text.
+        `offsets`: what places in the answer count. Raises InvalidRequest for too many sentences and too long a text.
         """
-        reading = read(text[:MAX_TEXT_CHARACTERS], self.pause)
+        reading = read(text[:MAX_TEXT_CHARACTERS], self.pause, offsets)
         places = list(islice(find_sentences(reading.text, self.pause), MAX_SENTENCES + 1))
         if len(places) < 2:
             whole = reading.text if len(text) <= MAX_TEXT_CHARACTERS else text

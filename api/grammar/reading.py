@@ -11,6 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from api.grammar.sentences import go_on
 
@@ -27,8 +28,11 @@ _APOSTROPHES = "`\u00b4\u02b9\u02bc\u02c8\u2018\u201b\u2032\uff07"  # as keyboar
 _PAUSE_AFTER = 4_096  # places where something is left out, some 1 ms
 _UNUSUAL = re.compile(f"[{_UNSEEN}{_APOSTROPHES}{''.join(map(chr, _OTHERS))}]")
 _GONE = re.compile(f"[{_UNSEEN}]+")
+_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
 _LETTER = rf"[^\W\d_{_APOSTROPHES}]"
 _APOSTROPHE = re.compile(rf"(?<={_LETTER})[{_APOSTROPHES}](?={_LETTER})")
+
+Offsets = Literal["codepoints", "utf16"]
 
 
 @dataclass(slots=True)
@@ -39,6 +43,7 @@ class Reading:
     text: str
     starts: Sequence[int] = ()  # places in `text` in front of which something is left out, in order
     gone: Sequence[int] = ()  # how much, up to there
+    unit: Callable[[int], int] | None = None  # turns a place in `sent` into one of the answer; None: it is one
 
     def place(self, at: int) -> int:
         """Return where the code point at a place of `text` stands in the text as sent."""
@@ -67,10 +72,20 @@ class Reading:
         return found[0] if found else "'"
 
 
-def read(sent: str, pause: Callable[[], None] = go_on) -> Reading:
-    """Return the reading of a text: the text itself where nothing in it is unusual. Long ones call `pause`."""
+def utf16_offsets(text: str) -> Callable[[int], int]:
+    """Return what turns a place of the text, in code points, into UTF-16 code units, as JavaScript and Java count."""
+    astral = [match.start() for match in _ASTRAL.finditer(text)]  # each takes two units
+    return lambda place: place + bisect_left(astral, place)
+
+
+def read(sent: str, pause: Callable[[], None] = go_on, offsets: Offsets = "codepoints") -> Reading:
+    """Return the reading of a text: the text itself where nothing in it is unusual. Long ones call `pause`.
+
+    `offsets`: what places in the answer count.
+    """
+    unit = utf16_offsets(sent) if offsets == "utf16" else None
     if (sent.isascii() and "`" not in sent) or _UNUSUAL.search(sent) is None:
-        return Reading(sent, sent)
+        return Reading(sent, sent, unit=unit)
     starts: list[int] = []
     gone: list[int] = []
     num_gone = 0
@@ -81,4 +96,4 @@ def read(sent: str, pause: Callable[[], None] = go_on) -> Reading:
         num_gone += match.end() - match.start()
         gone.append(num_gone)
     text = _GONE.sub("", sent).translate(_OTHERS)
-    return Reading(sent, _APOSTROPHE.sub("'", text), starts, gone)
+    return Reading(sent, _APOSTROPHE.sub("'", text), starts, gone, unit)

@@ -6,7 +6,10 @@ docs/reference.md with this enum.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
+
+_WORD = re.compile(r"\b(will|be|do|have|to)\b")
 
 
 class Reason(Enum):
@@ -49,6 +52,11 @@ class Reason(Enum):
     QUESTION_ORDER = "question_order"
 
     __hash__ = object.__hash__  # Enum's own is written in Python, and reasons are looked up on every edit
+
+    def __init__(self, slug: str) -> None:
+        words = _WORD.sub(r"‘\1’", slug.replace("_", " "))
+        # The reason in words, for people.
+        self.title = f"-{words}" if words.startswith("ing ") else words[0].upper() + words[1:]
 
     @property
     def token(self) -> str:

@@ -30,6 +30,7 @@ from worker.queue.protocol import Reports
 if TYPE_CHECKING:
     from worker.queue.redis_observer import RedisObserver
 
+Parse = Callable[[bytes, bytes], Body]  # of a body and a query
 PROBES = "/healthz", "/readyz"  # the handler answers them itself
 
 
@@ -71,9 +72,9 @@ class Api(Flask):
         for route in PROBES:
             self.add_url_rule(route, route)
 
-    async def _correct(self, parse: Callable[[bytes], Body], exchange: Exchange, request: IncomingRequest) -> Reply:
+    async def _correct(self, parse: Parse, exchange: Exchange, request: IncomingRequest) -> Reply:
         """Load was shed before the body is read."""
-        body = parse(await request.read_json(self._max_body_bytes))
+        body = parse(await request.read_json(self._max_body_bytes), request.query)
         exchange.allowed_s = deadline_s(request.headers)
         exchange.key = idempotency_digest(request.headers, exchange.account)
         if body.learner_id is not None:

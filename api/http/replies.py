@@ -22,7 +22,8 @@ _ANSWER = (
     '{"corrected": %s, "explanation": %s, "edits": [%s], "language": {"code": "%s", "confidence": %s}, "notes": [%s]%s}'
 )
 _EDIT = (
-    '{"start": %s, "end": %s, "original": %s, "replacement": %s, "reason": "%s", "explanation": %s, "confidence": %s}'
+    '{"start": %s, "end": %s, "original": %s, "replacement": %s, "reason": "%s", "title": "%s", '
+    '"explanation": %s, "confidence": %s}'
 )
 logger = logging.getLogger(__name__)
 Header = tuple[str, str]
@@ -111,5 +112,6 @@ def answer_text(correction: Correction, more: str = "") -> str:
 
 def edit_text(edit: Edit) -> str:
     """One edit, as every answer has it."""
-    words = encode_basestring(edit.original), encode_basestring(edit.replacement), edit.reason.value
-    return _EDIT % (edit.start, edit.end, *words, encode_basestring(edit.explanation), edit.confidence)
+    words = encode_basestring(edit.original), encode_basestring(edit.replacement)
+    reason = edit.reason.value, edit.reason.title, encode_basestring(edit.explanation)
+    return _EDIT % (edit.start, edit.end, *words, *reason, edit.confidence)

@@ -103,11 +103,11 @@ def body_of(exchange: Exchange, content: Mapping[str, Any]) -> Body:
     """The body that a submission has kept, for an exchange that asks for its answer."""
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
-    min_confidence = content.get("min_confidence", 0.0)
+    asked = {"min_confidence": content.get("min_confidence", 0.0), "offsets": content.get("offsets", "codepoints")}
     if "sentence" in content:
-        return CorrectionBody(sentence=content["sentence"], learner_id=None, min_confidence=min_confidence)
+        return CorrectionBody(sentence=content["sentence"], **asked)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
-    return BatchBody(sentences=texts, learner_id=None, min_confidence=min_confidence)
+    return BatchBody(sentences=texts, **asked)
 
 
 def _refusal_of(document: dict[str, Any]) -> ServingError:

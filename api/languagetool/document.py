@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from array import array
-from bisect import bisect_left
 from collections.abc import Iterable
 from typing import NamedTuple
 
-_ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+from api.grammar.reading import utf16_offsets
+
 # What POST /correct refuses and editors have in their texts: form feeds, NULs, halves of a surrogate pair. Each becomes
 # one character, so that all places stay.
 _UNUSUAL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -52,14 +52,10 @@ class Document:
         self.original, self.plain = "".join(originals), "".join(plains)
         if _UNUSUAL.search(self.original + self.plain):
             self.original, self.plain = self.original.translate(_HALVES), self.plain.translate(_HALVES | _CONTROLS)
-        self._astral = [match.start() for match in _ASTRAL.finditer(self.original)]
+        self.utf16 = utf16_offsets(self.original)
 
     def span(self, start: int, end: int) -> Span | None:
         """Where [start, end) of the plain text stands in the original; None where all of it is markup."""
         if all(place in self._markup_ends for place in range(start, end)):
             return None
         return Span(self._starts[start], self._markup_ends.get(end - 1, self._starts[end - 1] + 1))
-
-    def utf16(self, place: int) -> int:
-        """The code units in front of a place of the original."""
-        return place + bisect_left(self._astral, place)

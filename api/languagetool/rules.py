@@ -16,11 +16,8 @@ class Rule:
     """What a match belongs to. Clients turn rules off by their id, and group them by their category."""
 
     id: str
+    description: str
     category: str
-
-    @property
-    def description(self) -> str:
-        return self.id.replace("_", " ").capitalize()
 
     def document(self) -> dict[str, object]:
         return {
@@ -29,6 +26,6 @@ class Rule:
         }  # fmt: skip
 
 
-OF_REASON = {reason: Rule(reason.value, "TYPOS" if reason in _SPELLING else "GRAMMAR") for reason in Reason}
-TOO_LONG = Rule("sentence_too_long", "STYLE")
+OF_REASON = {one: Rule(one.value, one.title, "TYPOS" if one in _SPELLING else "GRAMMAR") for one in Reason}
+TOO_LONG = Rule("sentence_too_long", "Sentence too long", "STYLE")
 RULES = *OF_REASON.values(), TOO_LONG

@@ -65,6 +65,7 @@ def document_of(learner_id: str, fields: Mapping[str, str]) -> dict[str, Any]:
     reasons = [
         {
             "reason": reason.value,
+            "title": reason.title,
             "count": _whole(fields[f"n:{reason.value}"]),
             "last_seen": _iso(fields.get(f"at:{reason.value}", "")),
             "verbs": [verb for _, verb in sorted(verbs.get(reason.value, ()))],

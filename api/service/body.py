@@ -1,7 +1,7 @@
 """Checks the bodies of POST /correct and POST /correct/batch, and every text, that of the command line too.
 
-Refusals name the field and what is allowed, and never repeat the text. Unknown members are ignored, so that a newer
-client can talk to an older server.
+Refusals name the field and what is allowed, and never repeat the text. An unknown member is refused: a misspelt one
+would be ignored in silence.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from difflib import get_close_matches
 from itertools import count
-from typing import Any
+from typing import Any, cast, get_args
+from urllib.parse import parse_qsl
 
+from api.grammar.reading import Offsets
 from scheduler.errors import InvalidRequest, MalformedJson
 from scheduler.messages import MAX_SENTENCES
 
@@ -22,6 +25,9 @@ _TEXTS = {  # member: its type, that in words, where it goes to, and an example
     "sentence": (str, "string", "/correct", '{"sentence": "He goed to school"}'),
     "sentences": (list, "list of strings", "/correct/batch", '{"sentences": ["He goed to school"]}'),
 }
+_ALIAS = "text"  # of `sentence`
+_OPTIONS = "learner_id", "min_confidence", "offsets"
+_LONGEST_SHOWN = 32  # characters of what a client sent
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -32,6 +38,7 @@ class CorrectionBody:
     sentence: str
     learner_id: str | None = None
     min_confidence: float = 0.0
+    offsets: Offsets = "codepoints"
 
     @property
     def num_characters(self) -> int:
@@ -45,6 +52,7 @@ class BatchBody:
     sentences: list[Any]  # in place of an item that cannot be a text, its refusal
     learner_id: str | None = None
     min_confidence: float = 0.0
+    offsets: Offsets = "codepoints"
 
     @property
     def num_characters(self) -> int:
@@ -54,16 +62,16 @@ class BatchBody:
 Body = CorrectionBody | BatchBody
 
 
-def parse_body(raw: bytes) -> CorrectionBody:
+def parse_body(raw: bytes, query: bytes = b"") -> CorrectionBody:
     """Raises MalformedJson where the bytes are no JSON, InvalidRequest where the JSON is not a request."""
-    members = _members_of(raw, "sentence")
+    members = _members_of(raw, query, "sentence")
     check_sentence(members["sentence"])
     return CorrectionBody(**members)
 
 
-def parse_batch(raw: bytes) -> BatchBody:
+def parse_batch(raw: bytes, query: bytes = b"") -> BatchBody:
     """Raises as `parse_body`, but the refusal of an item takes its place."""
-    members = _members_of(raw, "sentences")
+    members = _members_of(raw, query, "sentences")
     if not 1 <= (number := len(members["sentences"])) <= MAX_SENTENCES:
         found = f"`sentences` has {number:,} items; allowed are 1 to {MAX_SENTENCES}."
         raise InvalidRequest("sentences", found)
@@ -81,14 +89,23 @@ def _checked_item(index: int, item: Any) -> str | InvalidRequest:
     return item
 
 
-def _members_of(raw: bytes, name: str) -> dict[str, Any]:
+def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
     """The member of that name, which has the texts, and the options. Raises MalformedJson, InvalidRequest."""
     document, (kind, kind_in_words, _, example) = _load_json(raw), _TEXTS[name]
     if not isinstance(document, dict):
         raise InvalidRequest("body", f"The body must be a JSON object such as {example}.")
+    if name == "sentence" and _ALIAS in document:
+        if name in document:
+            raise InvalidRequest(_ALIAS, f"`{_ALIAS}` is another name of `{name}`; send one of the two.")
+        document[name] = document.pop(_ALIAS)
     if name not in document:
-        there = "".join([f" `{other}` goes to POST {_TEXTS[other][2]}." for other in _TEXTS if other in document])
-        raise InvalidRequest(name, f"`{name}` is missing; send {example}.{there}")
+        for other in document.keys() & _TEXTS:
+            there = f"`{other}` goes to POST {_TEXTS[other][2]}."
+            raise InvalidRequest(name, f"`{name}` is missing; send {example}. {there}")
+    if unknown := document.keys() - {name, *_OPTIONS}:
+        raise _unknown(min(unknown), name)
+    if name not in document:
+        raise InvalidRequest(name, f"`{name}` is missing; send {example}.")
     if not isinstance(document[name], kind):
         raise _wrong_type(name, kind_in_words)
     learner_id, least = document.get("learner_id"), document.get("min_confidence", 0.0)
@@ -98,8 +115,28 @@ def _members_of(raw: bytes, name: str) -> dict[str, Any]:
         raise _wrong_type("min_confidence", "number from 0 to 1")
     if not 0 <= least <= 1:
         allowed = "send a number from 0 to 1, or leave it out"
-        raise InvalidRequest("min_confidence", f"`min_confidence` is {str(least)[:32]}; {allowed}.")
-    return {name: document[name], "learner_id": learner_id, "min_confidence": float(least)}
+        raise InvalidRequest("min_confidence", f"`min_confidence` is {str(least)[:_LONGEST_SHOWN]}; {allowed}.")
+    offsets = _offsets(document, query)
+    return {name: document[name], "learner_id": learner_id, "min_confidence": float(least), "offsets": offsets}
+
+
+def _offsets(document: dict[str, Any], query: bytes) -> Offsets:
+    """How places are counted, as the body says or else the query. Raises InvalidRequest."""
+    asked = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)) if query else {}
+    found = (asked | document).get("offsets", "codepoints")
+    if not isinstance(found, str):
+        raise _wrong_type("offsets", "string")
+    if found not in get_args(Offsets):
+        allowed = " or ".join(get_args(Offsets))
+        raise InvalidRequest("offsets", f"`offsets` is {ascii(found[:_LONGEST_SHOWN])}; send {allowed}.")
+    return cast(Offsets, found)
+
+
+def _unknown(member: str, name: str) -> InvalidRequest:
+    known = [name, *_OPTIONS]
+    nearest = get_close_matches(member[:_LONGEST_SHOWN], [*known, _ALIAS], 1)
+    remedy = f"did you mean `{nearest[0]}`?" if nearest else f"known are {', '.join(known)}."
+    return InvalidRequest("body", f"The member {ascii(member[:_LONGEST_SHOWN])} is unknown; {remedy}")
 
 
 def check_sentence(sentence: str) -> None:

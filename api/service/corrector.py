@@ -15,6 +15,7 @@ from typing import Any
 from api.grammar.correction import Correction
 from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
+from api.grammar.reading import Offsets
 from api.service import problems
 from api.service.body import BatchBody, Body, CorrectionBody
 from api.service.exchange import Exchange
@@ -55,21 +56,24 @@ class Corrector:
     def drafts_of(self, body: Body) -> Drafts:
         """One for each text. Raises what is wrong with the whole request, and so with its one text."""
         if isinstance(body, CorrectionBody):
-            return [self.pipeline.prepare_text(body.sentence, body.min_confidence)]
+            return [self.pipeline.prepare_text(body.sentence, body.min_confidence, body.offsets)]
         if body.num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
             raise _too_much(f"have {body.num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-        drafts = [self.draft_of(text, body.min_confidence) for text in self.pipeline.in_steps(body.sentences)]
+        texts = self.pipeline.in_steps(body.sentences)
+        drafts = [self.draft_of(text, body.min_confidence, body.offsets) for text in texts]
         num_sentences = sum(map(num_sentences_of, drafts))
         if num_sentences > MAX_SENTENCES:
             raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
         return drafts
 
-    def draft_of(self, text: str | ServingError, min_confidence: float = 0.0) -> TextDraft | ServingError:
+    def draft_of(
+        self, text: str | ServingError, min_confidence: float = 0.0, offsets: Offsets = "codepoints"
+    ) -> TextDraft | ServingError:
         """Why a text was refused takes the place of its draft."""
         if isinstance(text, ServingError):
             return text
         try:
-            return self.pipeline.prepare_text(text, min_confidence)
+            return self.pipeline.prepare_text(text, min_confidence, offsets)
         except ServingError as error:
             return error
 
@@ -170,6 +174,8 @@ def content_of(body: Body, drafts: Drafts) -> Content:
     content["learner_id"] = body.learner_id
     if body.min_confidence:
         content["min_confidence"] = body.min_confidence
+    if body.offsets != "codepoints":
+        content["offsets"] = body.offsets
     return content
 
 

@@ -33,7 +33,7 @@ def test_a_mistake_is_struck_and_replaced_in_place_and_explained_while_it_is_poi
 
     mark = marks(page)
     expect(mark).to_have_count(1)
-    for part, text in (("del", "goed"), ("ins", "went"), (".why", "irregular past")):
+    for part, text in (("del", "goed"), ("ins", "went"), (".why", "Irregular past")):
         expect(mark.locator(part)).to_have_text(text)
     expect(page.locator("#status")).to_have_text("1 correction.")
 
@@ -166,7 +166,7 @@ def test_places_are_right_beside_emoji_and_combined_characters(page: Page) -> No
 
 
 def test_markup_in_a_text_or_in_an_answer_is_only_text(page: Page) -> None:
-    words = dict.fromkeys(("original", "replacement", "reason", "explanation"), HOSTILE)
+    words = dict.fromkeys(("original", "replacement", "reason", "title", "explanation"), HOSTILE)
     edit = words | {"start": 0, "end": 2, "confidence": 0.9}
     result = {"edits": [edit], "explanation": HOSTILE, "corrected": HOSTILE, "notes": []}
     answer = {"results": [result | {"language": {"code": "en", "confidence": 0.9}}]}

@@ -53,7 +53,7 @@ def every_reason(page: Page) -> None:
     places = [(reason.value, 20 * number) for number, reason in enumerate(Reason)]
     edits = [
         {"start": at, "end": at + 4, "original": "word", "replacement": name, "reason": name, "explanation": name}
-        | {"confidence": 0.9}
+        | {"confidence": 0.9, "title": name}
         for name, at in places
     ]
     result = {"edits": edits, "explanation": "", "corrected": "", "notes": [], "language": ENGLISH}

@@ -35,7 +35,7 @@ def test_what_is_often_missed_is_shown_and_forgotten_when_it_is_turned_off(page:
     write(page, "He goed home. They was late. I goed, too.")
     page.get_by_role("button", name="Accept all").click()
     expect(lines).to_have_count(2)
-    expect(lines.first).to_contain_text("irregular past 2×: go")
+    expect(lines.first).to_contain_text("Irregular past 2×: go")
     expect(lines.first).to_contain_text("He goed went to school.")
     page.get_by_label("Name, for this browser alone").fill("Ana")
     expect(page.get_by_role("heading", name="Ana often misses")).to_be_visible()

@@ -53,10 +53,6 @@ def test_sentences_are_cut_where_one_surely_ends(is_every_mark: bool, expected: 
     assert all(text[piece["start"] :].startswith(piece["text"]) for piece in pieces)
 
 
-def test_units_follow_code_points_outside_the_basic_plane() -> None:
-    assert run("unitsOf(given[0])", "a😀b\u0301") == [0, 1, 3, 4, 5]
-
-
 @pytest.mark.parametrize(
     ("after", "kept"),
     [

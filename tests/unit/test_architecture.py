@@ -23,7 +23,7 @@ OURS = ("api", "ops", "scheduler", "worker")
 RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  # others are free outside scheduler/
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
-MAX_REQUEST_PATH_LINES = 8_301
+MAX_REQUEST_PATH_LINES = 8_347
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -195,8 +195,8 @@ def test_nine_in_ten_functions_fit_twenty_lines() -> None:
 
 
 PLUGINS = {
-    "api.tracing": 158, "api.live": 157, "api.learners": 87, "api.languagetool": 563, "api.kept": 169,
-    "api.streams": 123, "api.observe": 223, "api.openapi": 124, "worker.pools": 278,
+    "api.tracing": 158, "api.live": 157, "api.learners": 88, "api.languagetool": 563, "api.kept": 169,
+    "api.streams": 124, "api.observe": 223, "api.openapi": 124, "worker.pools": 278,
 }  # fmt: skip
 
 

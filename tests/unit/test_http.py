@@ -107,7 +107,7 @@ TAKEN = [
     (CORRECT, json.dumps(GOED).ljust(LIMIT), CHUNKED),
     (CORRECT, r'{"sentence": "tab\tand\r\nlines \ud83d\ude00"}', {}),
     (CORRECT, '{"sentence": "e\u0301 \u200d \u201chi\u201d"}', {}),
-    (CORRECT, GOED | {"learner_id": None, "unknown": 1}, {}),
+    (CORRECT, GOED | {"learner_id": None}, {}),
     (CORRECT, GOED | {"learner_id": "l" * 64, "min_confidence": 1}, {}),
     (CORRECT, GOED, typed('Application/JSON; charset="UTF-8"')),
     (CORRECT, GOED, typed("application/merge-patch+json", **{"Content-Encoding": "Identity"})),
@@ -178,7 +178,7 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient, mailbox
         "edits": [
             {
                 "start": 3, "end": 7, "original": "goed", "replacement": "went",
-                "reason": "irregular_past", "explanation": why, "confidence": 0.9933,
+                "reason": "irregular_past", "title": "Irregular past", "explanation": why, "confidence": 0.9933,
             }
         ],
         "language": {"code": "en", "confidence": 0.88},
@@ -194,7 +194,7 @@ def test_an_answer_is_what_the_json_library_makes_of_its_parts(number: int) -> N
     notes = (Note(NoteCode.LEFT_OUT, 0, 3, text),) * number
     correction = Correction(text, edits, text, 0, language=Language("und", 0.5), notes=notes)
     edit = {"start": 3, "end": 7, "original": text, "replacement": '"went"\t', "reason": "irregular_past"}
-    edit |= {"explanation": text, "confidence": 0.1234}
+    edit |= {"title": "Irregular past", "explanation": text, "confidence": 0.1234}
 
     answer = answer_text(correction, ', "request_id": "a1"')
 

@@ -4,7 +4,7 @@
 
 import { fetchWithKey } from "./key.js";
 import { make } from "./marks.js";
-import { hueOf, nameOf } from "./reasons.js";
+import { hueOf } from "./reasons.js";
 import { correct } from "./service.js";
 import { paragraphs, sentences } from "./text.js";
 
@@ -103,8 +103,8 @@ export class Learner {
 
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
-function item({ reason, count, verbs }) {
-  const name = make("b", hueOf(reason), nameOf(reason));
+function item({ reason, title, count, verbs }) {
+  const name = make("b", hueOf(reason), title);
   const about = `${count}×${verbs?.length ? `: ${verbs.map((verb) => verb.verb ?? verb).join(", ")}` : ""}`;
   const [before, was, becomes, after] = (EXAMPLES[reason] ?? "").split(/\*([^*]+)\* -> \*([^*]+)\*/);
   const example = was ? make("span", "example", before, make("del", "", was), " ", make("ins", "", becomes), after) : "";

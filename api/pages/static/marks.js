@@ -1,7 +1,7 @@
 // The text with its corrections: each is a button in place, which opens a card that says why. By mouse the card comes on
 // hovering, by touch on a tap, by keyboard with the focus.
 
-import { hueOf, nameOf } from "./reasons.js";
+import { hueOf } from "./reasons.js";
 
 const OPEN_MS = 90, CLOSE_MS = 240;
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
@@ -100,7 +100,7 @@ export class Marks {
     const edit = this.#edits[mark.dataset.edit];
     this.#open = mark;
     this.#isPinned = isPinned;
-    this.#parts.name.textContent = nameOf(edit.reason);
+    this.#parts.name.textContent = edit.title;
     this.#parts.sure.textContent = percent(edit.confidence);
     this.#parts.why.textContent = edit.explanation;
     this.#card.className = `card ${hueOf(edit.reason)}`;
@@ -199,7 +199,7 @@ function markNode(edit, index) {
   if (edit.original) words.append(make("del", "", edit.original), " ");
   words.append(unseen(!edit.original ? "insert " : edit.replacement ? "becomes " : "goes"));
   if (edit.replacement) words.append(make("ins", "", edit.replacement));
-  const mark = make("button", `mark ${hueOf(edit.reason)}`, words, unseen(", "), make("span", "why", nameOf(edit.reason)));
+  const mark = make("button", `mark ${hueOf(edit.reason)}`, words, unseen(", "), make("span", "why", edit.title));
   mark.type = "button";
   mark.dataset.edit = index;
   mark.setAttribute("aria-expanded", "false");

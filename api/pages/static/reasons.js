@@ -1,4 +1,4 @@
-// Reasons by family: a family has a colour, a reason has a name. A test compares the table with the reasons of the server.
+// Reasons by family: a family has a colour. A test compares the table with the reasons of the server.
 
 const FAMILIES = {
   agreement: ["singular_agreement", "plural_agreement", "be_agreement"],
@@ -17,5 +17,3 @@ const FAMILY_OF = new Map(Object.entries(FAMILIES).flatMap(([family, slugs]) => 
 
 /** The class of a reason's colour; a reason that is newer than this table has a colour of its own. */
 export const hueOf = (slug) => `mark-${FAMILY_OF.get(slug) ?? "other"}`;
-
-export const nameOf = (slug) => slug.replaceAll("_", " ").replace(/\bing\b/, "-ing").replace(/\b(will|be|do)\b/g, "‘$1’");

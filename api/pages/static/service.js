@@ -2,7 +2,7 @@
 // take as a whole is sent in parts, and what cannot be cut any more is skipped and says why.
 
 import { fetchAskingForKey } from "./key.js";
-import { sentences, unitsOf } from "./text.js";
+import { sentences } from "./text.js";
 
 const MAX_ITEMS = 64, MAX_UNITS = 38_000; // of a request: the server takes 64 sentences and 40,000 characters
 const BUSY = [429, 503, 504];
@@ -46,7 +46,7 @@ async function send(texts, way) {
   const busy = [];
   for (const [at, text] of texts.entries()) {
     const answer = problem ?? results[at];
-    if (answer.edits) way.onOutcome(text, outcomeOf(text, answer));
+    if (answer.edits) way.onOutcome(text, outcomeOf(answer));
     else if (BUSY.includes(answer.status)) busy.push([text, answer]);
     else await cut(text, answer, way);
   }
@@ -59,7 +59,7 @@ async function send(texts, way) {
 /** The response as `{results}`, or as `{problem}` where this is too much at once. */
 async function ask(texts, way) {
   const request = {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences: texts, ...way.extra }),
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences: texts, offsets: "utf16", ...way.extra }),
     signal: way.signal,
   };
   for (let wait = WAIT_S; ; wait = Math.min(2 * wait, LONGEST_WAIT_S)) {
@@ -108,11 +108,9 @@ async function cut(text, problem, way) {
 }
 
 /** `foreign`: whether "all" or a "part" of the text seems not to be English; `isClean`: it is read, and nothing is found. */
-function outcomeOf(text, { edits, language, notes }) {
-  const units = unitsOf(text);
-  const placed = (one) => ({ ...one, start: units[one.start], end: units[one.end] });
-  const unread = notes.filter((note) => note.code === "too-long").map((note) => ({ ...placed(note), why: note.detail }));
+function outcomeOf({ edits, language, notes }) {
+  const unread = notes.filter((note) => note.code === "too-long").map((note) => ({ ...note, why: note.detail }));
   const isAll = language.code !== "en" && !edits.length;
   const foreign = isAll ? "all" : notes.some((note) => note.code === "not-english") ? "part" : "";
-  return { edits: edits.map(placed), unread, foreign, isClean: !isAll && !edits.length };
+  return { edits, unread, foreign, isClean: !isAll && !edits.length };
 }

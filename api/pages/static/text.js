@@ -1,5 +1,4 @@
-// Text and places in it, without the document. Places count UTF-16 units, as strings of JavaScript do; the server
-// counts Unicode code points.
+// Text and places in it, without the document. Places count UTF-16 units, as strings of JavaScript do.
 
 /** Paragraphs: runs of lines that are not blank. The server reads each sentence alone, and none goes beyond a blank line. */
 export function paragraphs(text) {
@@ -38,18 +37,6 @@ export function sentences(text, isEveryMark = false) {
   }
   add(text.length);
   return found;
-}
-
-/** The unit at which each code point begins, and the end. */
-export function unitsOf(text) {
-  const units = [];
-  let at = 0;
-  for (const character of text) {
-    units.push(at);
-    at += character.length;
-  }
-  units.push(at);
-  return units;
 }
 
 /** How a text was changed: [start, end) became `added` units. */

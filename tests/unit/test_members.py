@@ -1,0 +1,98 @@
+"""The members of a request beside its text: other names, units of places, and what is refused by its name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from api.grammar.pipeline import TextPipeline
+from api.kept.routes import body_of
+from api.service.body import parse_batch, parse_body
+from api.service.corrector import content_of
+from api.service.exchange import Exchange
+from api.streams.routes import EditStream
+from scheduler.errors import InvalidRequest
+from scheduler.messages import Completion, FinishReason
+from tests.fake_mailbox import FakeMailbox
+
+ASTRAL = "We came \U0001f600. He goed home. They are \U0001f600 " + "word " * 70 + "."
+UTF16 = {"offsets": "utf16"}
+
+
+def cut(text: str, place: dict[str, Any]) -> str:
+    """What JavaScript's slice(start, end) gives."""
+    return text.encode("utf-16-le")[2 * place["start"] : 2 * place["end"]].decode("utf-16-le")
+
+
+@pytest.mark.parametrize("path", ["/correct", "/correct?offsets=utf16"])
+def test_places_count_utf_16_code_units_where_the_body_or_the_query_asks_for_them(
+    client: FlaskClient, path: str
+) -> None:
+    body = {"sentence": ASTRAL} | ({} if "?" in path else UTF16)
+
+    answer = client.post(path, json=body).get_json()
+
+    plain = client.post("/correct", json={"sentence": ASTRAL}).get_json()
+    assert [cut(ASTRAL, edit) for edit in answer["edits"]] == ["goed"]
+    assert (
+        cut(ASTRAL, answer["notes"][0]).startswith("They are \U0001f600 word")
+        and answer["notes"][0]["code"] == "too-long"
+    )
+    assert (answer["edits"][0]["start"], plain["edits"][0]["start"]) == (15, 14)
+    assert answer["corrected"] == plain["corrected"]
+
+
+def test_the_places_of_a_batch_and_of_a_stream_count_them_too(client: FlaskClient, mailbox: FakeMailbox) -> None:
+    results = client.post("/correct/batch", json={"sentences": [ASTRAL, "He goed"]} | UTF16).get_json()["results"]
+    pipeline = TextPipeline.load()
+    stream = EditStream(pipeline, pipeline.prepare_text(ASTRAL, offsets="utf16"))
+
+    streamed = stream.new_edits([Completion("id", FinishReason.STOP, mailbox.output)] * 2)
+
+    assert [result["edits"][0]["start"] for result in results] == [15, 3]
+    assert [(edit.start, edit.end) for edit in streamed] == [(15, 19)]
+
+
+def test_an_answer_that_is_fetched_later_counts_as_its_request_asked() -> None:
+    one = parse_body(b'{"sentence": "He goed", "offsets": "utf16"}')
+    many = parse_batch(b'{"sentences": ["He goed"]}', b"offsets=utf16")
+
+    for body in (one, many):
+        assert (
+            body_of(Exchange("id"), content_of(body, [InvalidRequest("sentences", "x")])).offsets
+            == "utf16"
+            == body.offsets
+        )
+    assert parse_body(b'{"sentence": "He goed"}', b"offsets=codepoints&other=1").offsets == "codepoints"
+
+
+def test_text_is_another_name_of_sentence(client: FlaskClient) -> None:
+    assert client.post("/correct", json={"text": "He goed"}).get_json()["corrected"] == "He went"
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "says"),
+    [
+        ({"sentence": "He goed", "text": "He goed"}, "text", "`text` is another name of `sentence`"),
+        ({"sentance": "He goed"}, "body", "'sentance' is unknown; did you mean `sentence`?"),
+        ({"sentence": "He goed", "learnerId": "x"}, "body", "did you mean `learner_id`?"),
+        ({"sentence": "He goed", "zz\u00e9" * 99: 1}, "body", "known are sentence, learner_id, min_confidence,"),
+        ({"sentence": "He goed", "offsets": "utf8"}, "offsets", "is 'utf8'; send codepoints or utf16."),
+        ({"sentence": "He goed", "offsets": ["utf16"]}, "offsets", "must be a string"),
+    ],
+)  # fmt: skip
+def test_what_is_unknown_is_refused_with_the_nearest_name(
+    client: FlaskClient, mailbox: FakeMailbox, body: dict[str, Any], field: str, says: str
+) -> None:
+    response = client.post("/correct", json=body)
+
+    assert (response.status_code, response.get_json()["field"]) == (422, field)
+    assert says in response.get_json()["detail"] and mailbox.exchanges == []
+
+
+def test_each_edit_has_its_reason_in_words(client: FlaskClient) -> None:
+    (edit,) = client.post("/correct", json={"sentence": "He goed"}).get_json()["edits"]
+
+    assert (edit["reason"], edit["title"]) == ("irregular_past", "Irregular past")
