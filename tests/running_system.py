@@ -40,6 +40,11 @@ class Reply:
         """The last part of a problem's `type`."""
         return self.body["type"].rsplit(":", 1)[-1]
 
+    @property
+    def timings_ms(self) -> dict[str, float]:
+        """What `Server-Timing` says."""
+        return {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([\d.]+)", self.headers["Server-Timing"])}
+
 
 def send(
     url: str, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None

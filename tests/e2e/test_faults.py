@@ -8,7 +8,6 @@ from itertools import islice
 
 import pytest
 
-from ops.load.server_timing import breakdown
 from ops.observe.scrape import scrape
 from scheduler.settings import FAULT_NAMES
 from tests.mailbox_house import eventually
@@ -41,13 +40,13 @@ def runs_one_sequence_at_a_time(running: RunningSystem) -> None:
 
 
 def loses_its_time_outside_of_queue_and_model(running: RunningSystem) -> None:
-    ms = server_timing_ms(post_sentence(running.url, SHORT))
+    ms = post_sentence(running.url, SHORT).timings_ms
 
     assert ms["total"] - ms["queue"] - ms["prefill"] - ms["decode"] >= 20
 
 
 def queues_a_lone_request_for_half_a_second(running: RunningSystem) -> None:
-    assert server_timing_ms(post_sentence(running.url, SHORT))["queue"] >= 490
+    assert post_sentence(running.url, SHORT).timings_ms["queue"] >= 490
 
 
 def refuses_nobody(running: RunningSystem) -> None:
@@ -86,7 +85,3 @@ SYMPTOMS: dict[str, Callable[[RunningSystem], None]] = {
 def post_many(running: RunningSystem, sentences: list[str]) -> list[Reply]:
     with ThreadPoolExecutor(len(sentences)) as pool:
         return list(pool.map(lambda sentence: post_sentence(running.url, sentence), sentences))
-
-
-def server_timing_ms(reply: Reply) -> dict[str, float]:
-    return breakdown([reply.headers["Server-Timing"].encode()], [0.0])["all"]
