@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from tests.webhook_receiver import PostReceiver
+from tests.small_server import SmallServer, http
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,19 +24,20 @@ class Span:
     facts: dict[str, Any]
 
 
-class SpanCollector(PostReceiver):
+class SpanCollector(SmallServer):
     """While `is_refusing` it answers 400, which nobody tries again."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.spans: list[Span] = []
         self.is_refusing = False
+        super().__init__(self._take)
 
-    def take(self, request: BaseHTTPRequestHandler, body: bytes) -> int:
-        if request.path != "/v1/traces" or self.is_refusing:
-            return 400
+    def _take(self, _: int) -> bytes:
+        head, _, body = self.received[-1].partition(b"\r\n\r\n")
+        if self.is_refusing or not head.startswith(b"POST /v1/traces "):
+            return http(400, {})
         self.spans += _spans(ExportTraceServiceRequest.FromString(body))
-        return 200
+        return http(200, {})
 
 
 def _spans(request: ExportTraceServiceRequest) -> list[Span]:
