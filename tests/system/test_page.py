@@ -73,7 +73,7 @@ def test_what_is_accepted_or_ignored_is_undone_where_it_was_after_more_was_typed
     page.get_by_role("textbox", name="Your text").press("Home")
     with page.expect_response("**/correct/batch"):
         page.get_by_role("textbox", name="Your text").press_sequentially("Well, ")
-    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
+    expect(page.locator("#notice")).to_contain_text("Nothing is left to correct")
 
     press(page, "Undo")
     expect(marks(page)).to_have_count(1)
