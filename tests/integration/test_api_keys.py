@@ -9,7 +9,6 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from threading import Thread
 from urllib.parse import urlsplit
 
 import pytest
@@ -74,18 +73,8 @@ def test_a_revoked_key_is_refused_on_every_replica_and_comes_back(replicas: list
 
 
 def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiProcess]) -> None:
-    replies: list[Reply] = []
-
-    def ask(replica: ApiProcess) -> None:
-        for _ in range(30):
-            replies.append(correct(replica, SLOW))
-
     began_s = time.monotonic()
-    threads = [Thread(target=ask, args=(replica,)) for replica in replicas * 2]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    replies = [correct(replica, SLOW) for replica in replicas * 20]
     lasted_s = time.monotonic() - began_s
 
     done = sum(reply.status == 200 for reply in replies)

@@ -7,7 +7,9 @@ import os
 import signal
 import socket
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import pytest
 from hiredis import pack_command
@@ -33,22 +35,30 @@ from worker.queue import api_end, api_link
 from worker.queue.connection import Address, Command, RedisConnection
 from worker.queue.protocol import Submission
 
+T = TypeVar("T")
+
 
 class Oddity(Exception):
     """Nothing that is expected."""
 
 
-def test_a_link_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    api, real = house.api(), RedisConnection.send
-    api.submit(a_request("before"))
-    faults = iter([Oddity("in a packet")])
+def failing_once(real: Callable[..., T]) -> Callable[..., T]:
+    """The same but for its first call."""
+    faults = iter([Oddity("by a test")])
 
-    def send(self: RedisConnection, *commands: Command) -> None:
+    def call(*arguments: Any) -> T:
         for fault in faults:
             raise fault
-        real(self, *commands)
+        return real(*arguments)
 
-    monkeypatch.setattr(RedisConnection, "send", send)
+    return call
+
+
+def test_a_link_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    api = house.api()
+    api.submit(a_request("before"))
+
+    monkeypatch.setattr(RedisConnection, "send", failing_once(RedisConnection.send))
     with pytest.raises(NotReady):
         api.submit(a_request("lost"))
 
@@ -57,16 +67,10 @@ def test_a_link_outlives_whatever_one_packet_raises(house: RedisHouse, monkeypat
 
 def test_a_link_outlives_whatever_one_message_raises(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api_link, "POLL_S", 60.0)  # only what the subscription brings counts
-    api, worker, real = house.api(), house.worker(), api_end.formats.decode_news
+    api, worker = house.api(), house.worker()
     first, second = api.submit(a_request("a")), api.submit(a_request("b"))
-    faults = iter([Oddity("in a message")])
 
-    def decode(payload: bytes) -> object:
-        for fault in faults:
-            raise fault
-        return real(payload)
-
-    monkeypatch.setattr(api_end.formats, "decode_news", decode)
+    monkeypatch.setattr(api_end.formats, "decode_news", failing_once(api_end.formats.decode_news))
     assert take(worker) == ["a", "b"]
     worker.exchange([an_answer("a")], AMPLE)
     worker.exchange([an_answer("b")], AMPLE)
@@ -77,14 +81,7 @@ def test_a_link_outlives_whatever_one_message_raises(house: RedisHouse, monkeypa
 def test_a_connection_that_cannot_be_opened_is_tried_again_whatever_it_raises(
     house: RedisHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    faults, real = iter([Oddity("in the thread")]), RedisConnection.open
-
-    def open_it(self: RedisConnection) -> None:
-        for fault in faults:
-            raise fault
-        real(self)
-
-    monkeypatch.setattr(RedisConnection, "open", open_it)
+    monkeypatch.setattr(RedisConnection, "open", failing_once(RedisConnection.open))
 
     assert house.api().submit(a_request("a")).request_id == "a"
 
@@ -97,29 +94,6 @@ def test_a_connection_is_opened_also_while_all_threads_of_the_loop_are_taken(hou
         assert eventually(lambda: api.status().redis_ok)
     finally:
         is_over.set()
-
-
-def test_requests_that_wait_in_the_loop_for_redis_take_none_of_its_threads(
-    house: RedisHouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 60.0)
-    are_waiting, is_back, real = threading.Semaphore(0), threading.Event(), RedisConnection.open
-    monkeypatch.setattr(RedisConnection, "open", lambda connection: (is_back.wait(), real(connection)))
-    api = house.api()
-
-    async def enqueue(number: int) -> None:
-        are_waiting.release()
-        await api.own.enqueue(a_bare_submission([a_request(f"{number}")]))
-
-    try:
-        waits = [asyncio.run_coroutine_threadsafe(enqueue(number), api.loop) for number in range(64)]
-        assert all(are_waiting.acquire(timeout=patient(20)) for _ in waits)
-
-        other = asyncio.run_coroutine_threadsafe(asyncio.to_thread(lambda: "done"), api.loop)
-        assert other.result(patient(10)) == "done"
-    finally:
-        is_back.set()
-    assert [wait.result(patient(20)) for wait in waits] == [None] * 64
 
 
 def test_the_loop_does_not_wait_for_a_redis_that_takes_a_large_packet_slowly(
@@ -163,71 +137,53 @@ def test_a_request_whose_reply_does_not_come_is_sent_again_and_counts_once(
     assert (api.status().queue_depth, next(lost, False)) == (1, False)
 
 
-@pytest.mark.parametrize("hangs", ["from the start", "later"])
-def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
-    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, hangs: str
-) -> None:
+@pytest.fixture
+def api_of_hung_redis(
+    request: pytest.FixtureRequest, private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SubmittingMailbox]:
+    """It has answered before, or never, and says nothing now."""
     monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 0.3)
     monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
-    silent = socket.create_server(("127.0.0.1", 0))
-    url = private_redis.url if hangs == "later" else f"redis://127.0.0.1:{silent.getsockname()[1]}"
-    api = SubmittingMailbox(Address(url, 3600.0))
-    if hangs == "later":
-        assert api.status().redis_ok
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        has_answered = getattr(request, "param", True)
+        url = private_redis.url if has_answered else f"redis://127.0.0.1:{silent.getsockname()[1]}"
+        api = SubmittingMailbox(Address(url, 3600.0))
+        assert not has_answered or api.status().redis_ok
         os.kill(private_redis.pid, signal.SIGSTOP)
+        yield api
+        os.kill(private_redis.pid, signal.SIGCONT)
+    api.close()
+
+
+def assert_refused_in_time(api: SubmittingMailbox, wanted: Submission) -> None:
+    with pytest.raises(NotReady):
+        unblocked(lambda: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
+
+
+@pytest.mark.parametrize("api_of_hung_redis", [False, True], indirect=True)
+def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
+    api_of_hung_redis: SubmittingMailbox,
+) -> None:
     plain, kept = a_bare_submission([a_request("plain")]), a_record("kept", is_async=True)
     plain.may_be_known = False
-    try:
-        for wanted in (plain, api.recorded(kept, [a_request("kept")])):
-            with pytest.raises(NotReady):
-                unblocked(lambda wanted=wanted: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
-    finally:
-        os.kill(private_redis.pid, signal.SIGCONT)
-        silent.close()
-        api.close()
 
-
-def test_what_is_asked_of_a_redis_that_hangs_ends_with_the_link(
-    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 3600.0)
-    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
-    api = SubmittingMailbox(Address(private_redis.url, 3600.0))
-    assert api.status().redis_ok
-    os.kill(private_redis.pid, signal.SIGSTOP)
-    try:
-        asked = asyncio.run_coroutine_threadsafe(api.own.ask(("PING",)), api.loop)
-        assert eventually(lambda: api.own._link._groups)
-        api.loop.call_soon_threadsafe(api.own.close)
-
-        with pytest.raises(NotReady):
-            asked.result(patient(10))
-    finally:
-        os.kill(private_redis.pid, signal.SIGCONT)
-        api.close()
+    for wanted in (plain, api_of_hung_redis.recorded(kept, [a_request("kept")])):
+        assert_refused_in_time(api_of_hung_redis, wanted)
 
 
 @pytest.mark.parametrize("names", [["a"], ["a", "b"]])
 def test_what_redis_accepts_after_its_client_was_refused_is_called_off(
-    private_redis: EmbeddedRedis, monkeypatch: pytest.MonkeyPatch, names: list[str]
+    private_redis: EmbeddedRedis, api_of_hung_redis: SubmittingMailbox, names: list[str]
 ) -> None:
-    monkeypatch.setattr(api_end, "SUBMIT_PATIENCE_S", 0.3)
-    monkeypatch.setattr(api_link, "_REPLY_WITHIN_S", 3600.0)
-    api = SubmittingMailbox(Address(private_redis.url, 3600.0))
-    assert api.status().redis_ok
     wanted = a_bare_submission(list(map(a_request, names)))
     wanted.may_be_known = False
-    os.kill(private_redis.pid, signal.SIGSTOP)
-    try:
-        with pytest.raises(NotReady):
-            unblocked(lambda: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
-    finally:
-        os.kill(private_redis.pid, signal.SIGCONT)
+    assert_refused_in_time(api_of_hung_redis, wanted)
+
+    os.kill(private_redis.pid, signal.SIGCONT)
 
     rows = Redis.from_url(private_redis.url, protocol=3)
     assert eventually(lambda: rows.hget("rq:job:a", "status"))
     assert eventually(lambda: rows.llen("rq:queue:correct") == 0)
-    api.close()
 
 
 def test_a_packet_is_bounded_in_bytes_however_many_requests_wait(house: RedisHouse) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -16,11 +17,13 @@ import pytest
 from api.grammar.edit_script import EOS_ID
 from api.server.application import bind
 from ops.run import processes
-from ops.run.embedded_redis import free_port
+from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.pace import patient
-from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, send
+from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, real_worker, send
+from worker.queue.connection import Address
+from worker.queue.redis_observer import SystemReader
 from worker.queue.worker_end import WorkerMailbox
 
 
@@ -123,6 +126,22 @@ def test_who_still_waits_when_the_grace_is_over_is_told(redis_url: str, worker: 
         assert (reply.status, reply.slug) == (503, "shutting-down")
         assert int(reply.headers["Retry-After"]) >= 1
         assert api.process.wait() == 0
+
+
+def test_who_stops_in_order_reports_all_that_was_counted(private_redis: EmbeddedRedis) -> None:
+    url = private_redis.url
+    with real_worker(url) as worker, ApiProcess(url) as api:
+        for _ in range(4):
+            assert post_sentence(api.url, "He goed to school").status == 200
+        for process in (api.process, worker):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait() == 0
+
+    reader = SystemReader(Address(url))
+    totals = reader.observe().totals
+    reader.close()
+    assert (totals["http:/correct:200"], totals["iteration:requests"]) == (4, 4)
+    assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 4
 
 
 def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProcess) -> None:

@@ -1,15 +1,20 @@
-"""Requests that are kept to be found later, and refusals that a process knows without asking."""
+"""Requests that are kept, asked for again by their keys, and refusals that a process knows without asking."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 from redis import Redis
 
 from scheduler.errors import QueueFull
-from tests.mailbox_house import RedisHouse, a_request, eventually
-from tests.recorded_requests import a_record
+from scheduler.messages import NO_CAPACITY, Inbox
+from tests.mailbox_house import RedisHouse, a_request, an_answer, answer, eventually, take, take_one
+from tests.recorded_requests import a_record, counts
 from worker.queue import admission
+from worker.queue.connection import Address
 from worker.queue.protocol import MailboxLimits
+from worker.queue.worker_end import WorkerMailbox
 
 
 def test_after_a_refusal_the_queue_is_known_to_be_full_and_nothing_of_it_is_kept(
@@ -61,3 +66,35 @@ def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house:
 
     assert len(burst) == 16 and refusal is None
     assert other.accepted_s > 0
+
+
+def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:
+    api, worker = house.api(), WorkerMailbox(Address(redis_url), max_block_s=0.0)
+    worker.open(lambda: True)
+    first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
+    assert take_one(worker).request.request_id == "r"
+    api.abandon(first)
+    with Redis.from_url(redis_url) as client:
+        eventually(lambda: client.hget("rq:job:r", "reply_to") == b"")
+    eventually(lambda: worker.exchange((), NO_CAPACITY) == Inbox() and worker._claims.is_waiting)
+    eventually(worker._claims.has_reply)  # it says so, and nobody has read it
+
+    again = api.submit_recorded(a_record("s", "key"), [a_request("s")])
+    told = worker.exchange((), NO_CAPACITY)
+    taken_again = eventually(lambda: take(worker))
+    answer(worker, "r")
+    answered = api.wait_all(again)
+    worker.close()
+
+    assert (told.cancelled_ids, taken_again) == (("r",), ["r"])
+    assert answered == [an_answer("r")]
+    assert counts(redis_url) == {"accepted": 1, "done": 1}
+
+
+def test_a_key_of_another_version_is_a_new_one(house: RedisHouse) -> None:
+    api = house.api()
+    api.submit_recorded(a_record("r", "key"), [a_request("r")])
+
+    other = api.submit_recorded(replace(a_record("s", "key"), tokenizer_fingerprint="another"), [a_request("s")])
+
+    assert other.request_id == "s"
