@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from werkzeug.test import TestResponse
 
-from api.access.keys import new_key
 from scheduler.settings import Settings
-from tests.fake_mailbox import FakeMailbox, client_of
+from tests.fake_mailbox import client_of
 
 EDITOR, LOCAL = "https://editor.example", "http://localhost:5173"
 PREFLIGHT = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type,idempotency-key"}
@@ -62,18 +59,3 @@ def test_a_preflight_is_answered_with_what_the_api_takes() -> None:
     assert {"content-type", "authorization", "idempotency-key", "prefer", "x-deadline-ms"} <= set(taken)
     assert int(headers["Access-Control-Max-Age"]) > 0 and headers["X-Request-ID"]
     assert set(client_of().options("/correct").headers["Allow"].split(", ")) == {"OPTIONS", "POST"}, "without one"
-
-
-def test_a_preflight_needs_no_key_and_the_request_does(mailbox: FakeMailbox, tmp_path: Path) -> None:
-    key, line = new_key("editor")
-    (tmp_path / "keys").write_text(line)
-    client = client_of(mailbox, Settings(cors_origins=EDITOR, api_keys_file=str(tmp_path / "keys")))
-
-    preflight = client.options("/correct", headers={"Origin": EDITOR, **PREFLIGHT})
-    without, with_key = (
-        client.post("/correct", json={"sentence": "He goed"}, headers={"Origin": EDITOR, "Authorization": given})
-        for given in ("", f"Bearer {key}")
-    )
-
-    assert [one.status_code for one in (preflight, without, with_key)] == [204, 401, 200]
-    assert without.headers["Access-Control-Allow-Origin"] == EDITOR

@@ -62,24 +62,25 @@ def test_for_each_request_that_has_ended_another_asks_a_full_queue(known: KnownR
     assert num_asking(known) == 3
 
 
-def test_the_longer_a_queue_was_not_known_to_be_full_the_more_ask_it(known: KnownRefusals, clock: Clock) -> None:
-    known.note_full(FULL, BACKLOG_S)
-    asking = []
-    for seconds in (0.02, 0.02, 0.06, 0.4):
+@pytest.mark.parametrize(
+    ("backlog_s", "waits_s", "asking"),  # in all the square of the sixteenths of its backlog that are over
+    [
+        (BACKLOG_S, (0.02, 0.02, 0.06, 0.4), [1, 3, 21, 600]),
+        (0.0, (0.11,), [1000]),  # a sixteenth is a millisecond at least
+        (0.16, (0.11,), [121]),
+        (4000.0, (0.11,), [1]),  # and 100 ms at most
+    ],
+)
+def test_the_longer_a_queue_was_not_known_to_be_full_and_the_less_it_holds_the_more_ask_it(
+    known: KnownRefusals, clock: Clock, backlog_s: float, waits_s: tuple[float, ...], asking: list[int]
+) -> None:
+    known.note_full(FULL, backlog_s)
+    asked = []
+    for seconds in waits_s:
         clock.now_s += seconds + 1e-6
-        asking.append(num_asking(known))
+        asked.append(num_asking(known))
 
-    assert asking == [1, 3, 21, 600]  # in all the square of the sixteenths of its backlog
-
-
-def test_the_more_work_a_queue_holds_the_later_it_is_asked_again(known: KnownRefusals, clock: Clock) -> None:
-    asking = []
-    for backlog_s in (0.0, 0.16, 0.8, 4000.0):  # a sixteenth: 10 ms, 50 ms; and 100 ms at most, or else a millisecond
-        known.note_full(FULL, backlog_s)
-        clock.now_s += 0.11 + 1e-6
-        asking.append(num_asking(known))
-
-    assert asking == [1000, 121, 4, 1]
+    assert asked == asking
 
 
 def test_a_queue_that_is_full_again_lets_nobody_ask_at_once(known: KnownRefusals, clock: Clock) -> None:

@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -17,63 +16,46 @@ from tests.log_lines import capture_logs
 from tests.mailbox_house import eventually
 
 LINE = "x" * 99 + "\n"
-
-
-@dataclass
-class Pipe:
-    reading: int
-    writing: int
-    writers: list[LineWriter] = field(default_factory=list)
-
-    def writer(self) -> LineWriter:
-        self.writers.append(writer := LineWriter(self.writing))
-        return writer
-
-    def is_idle(self) -> bool:
-        """Reads what there is; nobody writes any more."""
-        with suppress(OSError):
-            os.set_blocking(self.reading, False)
-            os.read(self.reading, 65_536)
-        return not any(writer.has_lines for writer in self.writers)
-
-    def read_all(self) -> str:
-        """What there is until the writer's end is closed."""
-        parts = []
-        while part := os.read(self.reading, 65_536):
-            parts.append(part)
-        return b"".join(parts).decode()
+Pipe = tuple[int, LineWriter]
 
 
 @pytest.fixture
-def pipe() -> Iterator[Pipe]:
-    pipe = Pipe(*os.pipe())
-    yield pipe
-    eventually(pipe.is_idle)  # or a thread writes its last lines to the next file of that number
-    for end in (pipe.reading, pipe.writing):
-        with suppress(OSError):
-            os.close(end)
+def reading_and_writer() -> Iterator[Pipe]:
+    """The end of a pipe, and who writes to the other."""
+    reading, writing = os.pipe()
+    writer = LineWriter(writing)
+    yield reading, writer
+    with suppress(OSError):  # a test may have closed it
+        os.close(reading)
+    eventually(lambda: not writer.has_lines)  # or a thread writes its last lines to the next file of that number
+    os.close(writing)
 
 
-def test_lines_come_in_their_order_and_those_made_later_among_them(pipe: Pipe) -> None:
-    writer = pipe.writer()
+def read_all(reading: int) -> None:
+    while os.read(reading, 65_536):
+        pass
+
+
+def test_lines_come_in_their_order_and_those_made_later_among_them(reading_and_writer: Pipe) -> None:
+    reading, writer = reading_and_writer
 
     writer.put("one\n")
     writer.put(lambda: "two\n")
     print("three, that is no line of the log", file=writer, flush=True)
     writer.drain(5.0)
 
-    assert os.read(pipe.reading, 100) == b"one\ntwo\nthree, that is no line of the log\n"
-    assert writer.fileno() == pipe.writing and not writer.isatty()
+    assert os.read(reading, 100) == b"one\ntwo\nthree, that is no line of the log\n"
+    assert writer.fileno() == writer.descriptor and not writer.isatty()
 
 
-def test_a_reader_who_stalls_costs_lines_and_holds_nobody_up(pipe: Pipe) -> None:
-    writer = pipe.writer()
+def test_a_reader_who_stalls_costs_lines_and_holds_nobody_up(reading_and_writer: Pipe) -> None:
+    reading, writer = reading_and_writer
     for _ in range(3 * MOST_LINES):
         writer.put(LINE)
     num_dropped = writer.num_dropped
 
     with capture_logs() as reports:
-        drain = threading.Thread(target=pipe.read_all, daemon=True)
+        drain = threading.Thread(target=read_all, args=(reading,), daemon=True)
         drain.start()
         writer.drain(10.0)
         eventually(lambda: reports)
@@ -82,9 +64,9 @@ def test_a_reader_who_stalls_costs_lines_and_holds_nobody_up(pipe: Pipe) -> None
     assert [(one["log_level"], one["num_dropped"]) for one in reports] == [("warning", num_dropped)]
 
 
-def test_a_reader_who_has_left_is_no_fault_of_whoever_writes(pipe: Pipe) -> None:
-    writer = pipe.writer()
-    os.close(pipe.reading)
+def test_a_reader_who_has_left_is_no_fault_of_whoever_writes(reading_and_writer: Pipe) -> None:
+    reading, writer = reading_and_writer
+    os.close(reading)
 
     writer.put(LINE)
     writer.put(LINE)
@@ -92,7 +74,7 @@ def test_a_reader_who_has_left_is_no_fault_of_whoever_writes(pipe: Pipe) -> None
     eventually(lambda: writer.num_dropped == 2)
 
 
-def test_a_child_process_writes_its_own_lines_and_not_its_parents(pipe: Pipe) -> None:
+def test_a_child_process_writes_its_own_lines_and_not_its_parents() -> None:
     script = (
         "import os\n"
         "from api.telemetry.line_writer import LineWriter\n"
@@ -110,13 +92,13 @@ def test_a_child_process_writes_its_own_lines_and_not_its_parents(pipe: Pipe) ->
     assert sorted(out.splitlines()) == ["of both once", "of the child", "of the parent"]
 
 
-def test_a_line_that_cannot_be_made_ends_nothing(pipe: Pipe) -> None:
-    writer = pipe.writer()
+def test_a_line_that_cannot_be_made_ends_nothing(reading_and_writer: Pipe) -> None:
+    reading, writer = reading_and_writer
 
     writer.put(lambda: str(1 / 0))
     writer.put("the next\n")
     writer.drain(5.0)
 
-    assert os.read(pipe.reading, 200) == b"a line of the log could not be made: ZeroDivisionError\nthe next\n"
+    assert os.read(reading, 200) == b"a line of the log could not be made: ZeroDivisionError\nthe next\n"
     with pytest.raises(TypeError):
         writer.write(b"bytes")

@@ -16,7 +16,6 @@ from scheduler.capacity.observed import Observed
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
-    NeedsAQueue,
     QueueFull,
     RateLimited,
     RequestFailed,
@@ -125,16 +124,6 @@ def assert_balanced(seen: Observed, **counts: int) -> None:
     assert {name: seen.counts[name] for name in counts} == counts
 
 
-def test_the_sentences_of_a_request_are_answered_in_order_and_as_asked(local: LocalEngines) -> None:
-    alone = {name: correct(local, name)[0].output_ids for name in ("a", "bb", "ccc")}
-    wanted = submit(local, request("a"), request("bb"), request("ccc"))
-
-    last, first = wait(local, wanted, ["ccc"]), wait(local, wanted, ["a", "bb"])
-
-    answers = {each.request_id: each.output_ids for each in (*first, *last)}
-    assert list(answers) == ["a", "bb", "ccc"] and answers == alone
-
-
 def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
     async def seen(wanted: Submission) -> list[list[object]]:
         return [[each and each.request_id for each in states] async for states in local.follow(wanted)]
@@ -147,14 +136,6 @@ def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngi
         states = following.result(LONG_S)
 
     assert [states[0], states[-1]] == [[(), ()], ["a", "bb"]] and ["a", ()] in states
-
-
-@pytest.mark.parametrize("about", [{"manner": ReplyMode.ASYNC}, {"key": "a digest"}])
-def test_what_would_be_kept_for_later_needs_a_queue(local: LocalEngines, about: dict[str, object]) -> None:
-    with pytest.raises(NeedsAQueue, match="MINISERVE_MODE"):
-        submit(local, request("a"), **about)
-    with pytest.raises(NeedsAQueue):
-        call(local, local.find("a"))
 
 
 @pytest.mark.parametrize(("limits", "what"), [("0.005 0", "requests"), ("0 0.05", "tokens")])
@@ -202,6 +183,10 @@ def test_a_text_of_many_sentences_leaves_an_engine_to_others() -> None:
         first.set(), second.set()
 
         assert [len(each.result(LONG_S)) for each in (text, other)] == [5, 1]
+
+    seen = call(local, local.observe())
+    assert (seen.counts["done"], seen.totals["iteration:requests"], local.status().live_workers) == (6, 6, 2)
+    assert [worker.max_slots for worker in seen.workers] == [each.policy.limits.max_slots for each in engines]
 
 
 def test_who_gives_up_in_the_line_leaves_it_and_harms_nobody(local: LocalEngines, engine: Engine) -> None:
@@ -279,18 +264,3 @@ def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: Loca
     assert faults == []
     with pytest.raises(ShuttingDown):
         correct(local, "late")
-
-
-def test_several_engines_run_side_by_side_and_are_counted_as_one_system() -> None:
-    engines = [an_engine(160, 1), an_engine(160, 1)]
-    local = begun(LocalEngines(engines, max_waiting=2))
-    with ThreadPoolExecutor(2) as pool, held(engines[0]) as first, held(engines[1]) as second:
-        threads = [pool.submit(correct, local, name) for name in ("a", "bb")]
-        eventually(lambda: all(engine.policy.has_work for engine in engines))
-        first.set(), second.set()
-        outputs = sum(len(each.output_ids) for thread in threads for each in thread.result(LONG_S))
-
-    seen = call(local, local.observe())
-    assert seen.totals["generation_tokens"] == seen.totals["iteration:outputs"] == outputs
-    assert [(worker.max_slots, worker.kv_budget_tokens) for worker in seen.workers] == [(1, 160)] * 2
-    assert local.status().live_workers == 2 and seen.num_api_replicas == 1

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import zlib
 from dataclasses import replace
-from importlib import resources
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from pydantic_core import to_json
 from scheduler.messages import Completion, CorrectionRequest, FinishReason, Progress, Timings, WireError
 from worker.queue import formats
 from worker.queue.admission import retry_after_s
-from worker.queue.connection import SCRIPTS, script_sources
 from worker.queue.protocol import FUNCTION_NAME, MAX_DATA_BYTES
 
 REQUEST = CorrectionRequest("id1", (70, 2), (1, 0), 32, "abcd")
@@ -78,16 +75,3 @@ def test_a_refused_client_is_told_the_time_of_the_backlog_and_up_to_a_quarter_mo
     told = {retry_after_s(backlog_tokens, tokens_per_s) for _ in range(2000)}
 
     assert (min(told), max(told)) == (earliest_s, latest_s)
-
-
-@pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_has_every_part_in_front_of_it_whose_functions_it_calls(name: str) -> None:
-    parts = {part for each in SCRIPTS.values() for part in re.findall(r"\w+", each)}
-    texts = {part: (resources.files("worker.queue") / "lua" / f"{part}.lua").read_text() for part in parts}
-    of_part = {part: re.findall(r"^local function (\w+)", text, re.MULTILINE) for part, text in texts.items()}
-
-    called = set(re.findall(r"\b(\w+)\(", re.sub(r"--.*", "", script_sources()[name])))
-
-    own = re.findall(r"\w+", SCRIPTS[name])
-    missing = {part for part in parts if part not in own and called.intersection(of_part[part])}
-    assert missing == set()
