@@ -26,12 +26,7 @@ def measure(plan: Plan) -> Iterator[Row]:
 
 
 def summary(rows: list[Row]) -> list[str]:
-    return [medians_table(_series(rows), ("mode", "clients"), ("throughput_per_s", "p50_ms", "p95_ms", "not_ok"))]
-
-
-def _series(rows: list[Row]) -> list[Row]:
-    """Files of before 2.0 have another load, too."""
-    return [row for row in rows if row["load"] == "series"]
+    return [medians_table(rows, ("mode", "clients"), ("throughput_per_s", "p50_ms", "p95_ms", "not_ok"))]
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
@@ -40,7 +35,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
     path = folder / "p50_vs_concurrency.png"
     with figure(path, "Median latency against the number of clients") as axes:
         for mode, label in MODES.items():
-            of_mode = [row for row in _series(rows) if row["mode"] == mode]
+            of_mode = [row for row in rows if row["mode"] == mode]
             points = medians(of_mode, ["clients"], ("p50_ms", "throughput_per_s"))
             clients, latencies = points["clients"], points["p50_ms"]
             axes.plot(clients, latencies, MARKERS[mode] + "-", color=COLOURS[mode], label=label)

@@ -25,8 +25,6 @@ QUANTILES = tuple(f"q{percent}" for percent in range(101))  # latencies in ms: w
 LOAD_COLUMNS = (
     "run", "load", "requests", "seconds", "throughput_per_s", "p50_ms", "p95_ms", "p99_ms", "max_ms", "not_ok",
 )  # fmt: skip
-# Of the worker, warm-up included. A mode without one does not count, nor does a worker that was killed.
-COUNTERS = ("mean_prefill_batch", "mean_decode_batch", "peak_running", "mean_prompt_tokens")
 _HEADINGS = {
     "setting": "setting", "server": "server", "mode": "mode", "load": "load", "throughput_per_s": ">corrections/s",
     "times_unbatched": ">x", "p50_ms": ">p50 ms", "p95_ms": ">p95 ms", "p99_ms": ">p99 ms", "not_ok": ">not answered",
@@ -107,8 +105,9 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, plan: Plan) -> lis
             spent_us = (cpu_us(system.pid).total() - before_us) / max(1, found.statuses[200])
             about = {"run": run, "load": load.label, "clients": load.concurrency or ""}
             rows.append(about | case.columns | {"cpu_us": spent_us} | columns)
-    counters = system.counters if len(loads) == 1 else {}  # of several loads nobody could say whose they are
-    return [row | {name: counters.get(name, np.nan) for name in COUNTERS} for row in rows]
+    # Warm-up included. A mode without a worker has none; of several loads nobody could say whose it is.
+    mean_batch = system.counters.get("mean_prefill_batch", np.nan) if len(loads) == 1 else np.nan
+    return [row | {"mean_prefill_batch": mean_batch} for row in rows]
 
 
 def as_columns(measured: Measurements) -> Row:

@@ -17,6 +17,7 @@ from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client, run
 from ops.load.measurements import percentile
 from ops.load.traffic import ONCE, Exchange, Question, Traffic, document_of, key_header
+from ops.run.supervisor import Member
 
 _ASKED_AGAIN = 200
 _LONGEST_SILENCE_S = 30.0
@@ -60,19 +61,36 @@ def _next_answer_s(stage: Stage, traffic: Traffic) -> float:
 
 
 def kill_holder(stage: Stage) -> None:
-    """SIGKILL to a worker that holds requests."""
-    stage.system.kill_holder(stage.rng)
+    """SIGKILL to a worker that holds requests. It is stopped first, or it could answer the last before it dies."""
+    stage.system.wait_until(lambda: _has_killed_holder(stage), 10.0, "a worker that holds a request")
+
+
+def _has_killed_holder(stage: Stage) -> bool:
+    for member in stage.rng.sample(stage.system.workers, len(stage.system.workers)):
+        if member.is_alive:
+            member.process.send_signal(signal.SIGSTOP)
+            if stage.system.is_named(member, "rq:wip:correct"):
+                member.kill()
+                return True
+            member.process.send_signal(signal.SIGCONT)
+    return False
+
+
+def _kill_one(stage: Stage, members: list[Member]) -> None:
+    """SIGKILL to one of those that live, once one does."""
+    stage.system.wait_until(lambda: any(member.is_alive for member in members), 10.0, "one to kill")
+    stage.rng.choice([member for member in members if member.is_alive]).kill()
 
 
 def kill_worker(stage: Stage) -> None:
-    stage.system.kill_one(stage.system.workers, stage.rng)
+    _kill_one(stage, stage.system.workers)
 
 
 def kill_replica(stage: Stage) -> None:
     """SIGKILL to one of the API replicas."""
     stage.system.wait_until(stage.system.is_ready, 30.0, "two replicas")  # else all that is killed is a start
     stage.system.pause(stage.rng.uniform(0.05, 0.15))  # until clients wait at both again
-    stage.system.kill_one(stage.system.apis, stage.rng)
+    _kill_one(stage, stage.system.apis)
 
 
 def restart_all(stage: Stage) -> None:

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from ops.drills.system import System
@@ -16,41 +16,31 @@ from ops.run.supervisor import Member, running
 _EVENTS = {"alert raised": True, "alert cleared": False}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """An alert that came or went; the time is that of `time.monotonic`."""
-
-    at_s: float
-    alert: str
-    is_raised: bool
-
-
 class Monitor:
     """Made by `monitored`."""
 
     def __init__(self, member: Member) -> None:
         self._member = member
 
-    def changes(self) -> list[Change]:
-        """All that it has logged by now."""
+    def changes(self) -> list[tuple[float, str, bool]]:
+        """All that it has logged: when by `time.monotonic`, which alert, and whether it was raised or cleared."""
         clocks_s = time.time() - time.monotonic()
         whole_lines = self._member.said().rpartition("\n")[0].splitlines()
         lines = [json.loads(line) for line in whole_lines if '"alert ' in line]
-        clock = [datetime.fromisoformat(line["timestamp"]).timestamp() - clocks_s for line in lines]
         return [
-            Change(at_s, line["alert"], _EVENTS[line["event"]])
-            for at_s, line in zip(clock, lines, strict=True)
+            (datetime.fromisoformat(line["timestamp"]).timestamp() - clocks_s, line["alert"], _EVENTS[line["event"]])
+            for line in lines
             if line["event"] in _EVENTS
         ]
 
     def first(self, alert: str, is_raised: bool, since_s: float) -> float | None:
         """When it first changed so after that time."""
-        found = (one.at_s for one in self.changes() if one.alert == alert and one.is_raised is is_raised)
-        return next((at_s for at_s in found if at_s >= since_s), None)
+        wanted = (alert, is_raised)
+        return next((at_s for at_s, *change in self.changes() if tuple(change) == wanted and at_s >= since_s), None)
 
     def standing(self) -> set[str]:
         """What is raised now."""
-        last = {one.alert: one.is_raised for one in self.changes()}
+        last = {alert: is_raised for _, alert, is_raised in self.changes()}
         return {alert for alert, is_raised in last.items() if is_raised}
 
 

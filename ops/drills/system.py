@@ -7,7 +7,6 @@ which the kernel watches for them (`processes.spawn`), and all are ended when th
 from __future__ import annotations
 
 import os
-import random
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -138,25 +137,6 @@ class System:
             self.pause(_LOOK_EVERY_S)
         return time.monotonic() - started_s
 
-    def kill_one(self, members: list[Member], rng: random.Random) -> None:
-        """SIGKILL to one of those that live, once one does."""
-        self.wait_until(lambda: any(member.is_alive for member in members), 10.0, "one to kill")
-        rng.choice([member for member in members if member.is_alive]).kill()
-
-    def kill_holder(self, rng: random.Random) -> None:
-        """SIGKILL to a worker that holds requests. It is stopped first, or it could answer the last before it dies."""
-        self.wait_until(lambda: self._killed_holder(rng), 10.0, "a worker that holds a request")
-
-    def _killed_holder(self, rng: random.Random) -> bool:
-        for member in rng.sample(self.workers, len(self.workers)):
-            if member.is_alive:
-                member.process.send_signal(signal.SIGSTOP)
-                if self._is_named(member, "rq:wip:correct"):
-                    member.kill()
-                    return True
-                member.process.send_signal(signal.SIGCONT)
-        return False
-
     def take_away(self, member: Member) -> None:
         """SIGKILL; it stays away until somebody starts it."""
         member.is_kept = False
@@ -169,13 +149,13 @@ class System:
         member.process.send_signal(signal.SIGTERM)
         self.wait_until(lambda: not member.is_alive, _STOP_PATIENCE_S, f"the end of {member.name}")
         member.start()
-        is_of_use: Callable[[], bool] = partial(self._is_named, member, "miniserve:leases")
+        is_of_use: Callable[[], bool] = partial(self.is_named, member, "miniserve:leases")
         if member in self.apis:
             url = self.urls[self.apis.index(member)]
             is_of_use = lambda: why_not_ready(url) is None  # noqa: E731
         self.wait_until(is_of_use, START_PATIENCE_S, f"{member.name} ready")
 
-    def _is_named(self, member: Member, key: str) -> bool:
+    def is_named(self, member: Member, key: str) -> bool:
         """Whether a worker is in this set: of the leases, or of what workers run."""
         marker = f"-{member.process.pid}-".encode()
         return any(marker in name for name in self.redis.zrange(key, 0, -1))

@@ -47,7 +47,7 @@ def no_servers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def serving(case: Case) -> nullcontext[system.System]:
         served.append(case.label)
-        return nullcontext(system.System("http://127.0.0.1:1", os.getpid(), {"peak_running": 7}))
+        return nullcontext(system.System("http://127.0.0.1:1", os.getpid(), {"mean_prefill_batch": 7}))
 
     def measure(_: object) -> Measurements:
         one = Measurements([0.1 + number / 100 for number in range(20)], elapsed_s=2.0)
@@ -121,8 +121,8 @@ def test_counters_of_a_server_under_several_loads_are_nobodys(no_servers: list[s
     alone = list(static_sweep.measure(Plan(num_runs=1)))
     several = modes.measure(Plan(num_runs=1))
 
-    assert {row["peak_running"] for row in alone} == {7}
-    assert [row["load"] for row in several if math.isnan(row["peak_running"])] == [
+    assert {row["mean_prefill_batch"] for row in alone} == {7}
+    assert [row["load"] for row in several if math.isnan(row["mean_prefill_batch"])] == [
         row["load"] for row in several if row["load"] != modes.OPEN_LABEL
     ]
 
