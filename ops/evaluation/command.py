@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -60,51 +60,27 @@ def eval_(
         raise click.ClickException(str(error)) from None
     results = correct(items, corrector)
     if out:
-        asked = calibrate(chain.from_iterable(results.values()), calibration["most_changed"], out)
+        asked = calibrate(results, calibration["most_changed"], out)
         rows = [(name, f"{value:.1f}") for name, value in asked.items()]
         click.echo(json.dumps(asked) if as_json else table(("reason", ">certainty"), rows))
     elif as_json:
-        click.echo(json.dumps({"strictness": corrector.strictness} | _document(results)))
+        click.echo(json.dumps({"strictness": corrector.strictness} | as_document(score(results))))
     else:
-        click.echo(f"strictness {corrector.strictness:g}\n\n" + _text(results, show))
+        misses = "\n".join(format_misses(results, show))
+        click.echo(f"strictness {corrector.strictness:g}\n\n{misses}\n{format_table(score(results))}")
 
 
-def correct(items: Mapping[Path, list[Item]], corrector: CorrectBatch) -> dict[Path, list[Result]]:
+def correct(items: Sequence[Item], corrector: CorrectBatch) -> list[Result]:
     """Correct everything; on a terminal a bar shows how far it is."""
-    num_items = sum(map(len, items.values()))
-    is_hidden = num_items < _LONG or not sys.stderr.isatty()
-    results: dict[Path, list[Result]] = {path: [] for path in items}
-    with click.progressbar(length=num_items, label="sentences", file=sys.stderr, hidden=is_hidden) as bar:
-        for path, found in items.items():
-            for result in evaluate(found, corrector):
-                results[path].append(result)
-                bar.update(1)
-    return results
+    is_hidden = len(items) < _LONG or not sys.stderr.isatty()
+    results = evaluate(items, corrector)
+    with click.progressbar(results, len(items), "sentences", file=sys.stderr, hidden=is_hidden) as bar:
+        return list(bar)
 
 
-def _read(files: Sequence[Path]) -> dict[Path, list[Item]]:
+def _read(files: Sequence[Path]) -> list[Item]:
     """Raises ValueError for a file with a bad line or without any."""
     items = {path: read_items(path) for path in files}
-    for path, found in items.items():
-        if not found:
-            raise ValueError(f"{path} holds no sentence to score; write at least one line")
-    return items
-
-
-def _document(results: Mapping[Path, list[Result]]) -> dict[str, object]:
-    """The scores over all files; of several files also those of each."""
-    document = as_document(score(chain.from_iterable(results.values())))
-    if len(results) > 1:
-        document["files"] = {str(path): as_document(score(found)) for path, found in results.items()}
-    return document
-
-
-def _text(results: Mapping[Path, list[Result]], kinds: Sequence[str]) -> str:
-    """The same for people, with the misses of these kinds before the table of their file."""
-    parts = []
-    for path, found in results.items():
-        parts += [f"{path}\n"] if len(results) > 1 else []
-        parts += [*format_misses(found, kinds), format_table(score(found)) + "\n"]
-    if len(results) > 1:
-        parts += ["all files\n", format_table(score(chain.from_iterable(results.values())))]
-    return "\n".join(parts).rstrip("\n")
+    if empty := [path for path, found in items.items() if not found]:
+        raise ValueError(f"{empty[0]} holds no sentence to score; write at least one line")
+    return [*chain.from_iterable(items.values())]

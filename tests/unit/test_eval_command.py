@@ -40,21 +40,12 @@ def test_at_the_greatest_strictness_nothing_is_changed_and_the_strictness_in_for
     assert run(files[0]).stdout.splitlines()[0] == f"strictness {load_weights().config.eos_bias:g}"
 
 
-def test_several_files_are_told_one_by_one_and_together(files: tuple[Path, Path]) -> None:
-    document = json.loads(run(*files, "--json").stdout)
-    text = run(*files).stdout
+def test_several_files_are_told_together_with_the_misses_that_are_asked_for(files: tuple[Path, Path]) -> None:
+    document, text = json.loads(run(*files, "--json").stdout), run(*files, "--show", "wrong").stdout
 
-    assert [document["files"][str(path)]["num_clean"] for path in files] == [1, 1]
     assert (document["num_clean"], document["num_wrong"]) == (2, 2)
-    assert [line for line in text.splitlines() if line in (*map(str, files), "all files")] == [
-        *map(str, files),
-        "all files",
-    ]
-
-
-def test_the_misses_are_shown_on_request(files: tuple[Path, Path]) -> None:
-    assert "wanted    He flew to school." in run(files[1], "--show", "wrong").stdout
-    assert "wanted" not in run(files[1], "--show", "changed").stdout.partition("exact match")[0]
+    assert "\n\nsentence  He went to school.\nours      no change\nwanted    He flew to school.\n\n" in text
+    assert "wanted" not in run(*files, "--show", "changed").stdout.partition("exact match")[0]
 
 
 def test_a_file_without_any_item_is_refused_and_not_scored_0(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tomllib
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -84,8 +83,8 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
     natural.write_files(out / "natural", corpora)
     files = [*(out / "natural" / name for name in natural.CALIBRATION), *development]
     corrector = ProductCorrector(Settings.from_env(os.environ), uncalibrated(load_weights(trained)))
-    results = correct({path: read_items(path) for path in files}, corrector)
-    calibrate(chain.from_iterable(results.values()), most_changed, out / WEIGHTS, of=trained)
+    results = correct([item for path in files for item in read_items(path)], corrector)
+    calibrate(results, most_changed, out / WEIGHTS, of=trained)
     click.echo(out / WEIGHTS)
 
 
