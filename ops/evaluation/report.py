@@ -17,7 +17,7 @@ def as_document(scores: Scores) -> dict[str, object]:
     """Shares and counts; by reason only those that the file or the corrector names."""
     counts = [spec.name for spec in fields(scores) if spec.name.startswith("num_")]
     reasons = {
-        reason.value: {"exact": one.exact, "recall": one.recall, "precision": one.precision} | asdict(one)
+        reason.value: {"recall": one.recall, "precision": one.precision} | asdict(one)
         for reason, one in scores.reasons.items()
         if not one.is_empty()
     }
@@ -44,7 +44,7 @@ def format_table(scores: Scores) -> str:
     if scores.num_refused:
         shares.append(("refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"))
     named = [_reason_row(reason, one) for reason, one in scores.reasons.items() if not one.is_empty()]
-    headings = ("by reason", ">sentences exact", ">mistakes mended", ">edits right", ">on clean text")
+    headings = ("by reason", ">mistakes mended", ">edits right", ">on clean text")
     by_reason = ["", table(headings, named)] if named else []
     return "\n".join([table(("", ">", ""), shares), *by_reason])
 
@@ -58,7 +58,7 @@ def _interval(count: int, total: int) -> str:
 
 
 def _reason_row(reason: Reason, one: ReasonScores) -> tuple[str, ...]:
-    pairs = ((one.num_exact, one.num_sentences), (one.num_mended, one.num_wanted), (one.num_right, one.num_made))
+    pairs = ((one.num_mended, one.num_wanted), (one.num_right, one.num_made))
     cells = [f"{count}/{total} {count / total:.1%}" if total else "-" for count, total in pairs]
     return (reason.value, *cells, f"{one.num_false or '-'}")
 

@@ -6,7 +6,6 @@ scored from its text alone. The figures by reason rest on what the corrector and
 - *recall* of a reason: of the mistakes the file gives it, how many were mended. Where a sentence has as many changes
   as reasons, each is looked at alone; else all of them count as mended only if the sentence is exact.
 - *precision* of a reason: of the edits made for it, how many were right, alone or because all together were.
-- *exact* of a reason: of the sentences that hold it, how many came out exactly right.
 """
 
 from __future__ import annotations
@@ -81,14 +80,12 @@ class ReasonScores:
     """Counts for one reason."""
 
     num_sentences: int = 0  # that hold it, by the file
-    num_exact: int = 0
     num_wanted: int = 0  # mistakes, by the file
     num_mended: int = 0
     num_made: int = 0  # edits, by the corrector
     num_right: int = 0
     num_false: int = 0  # of those made, in clean sentences
 
-    exact = _share_of("num_exact", "num_sentences")
     recall = _share_of("num_mended", "num_wanted")
     precision = _share_of("num_right", "num_made")
 
@@ -162,7 +159,6 @@ class Scores:
             self.reasons[reason].num_mended += is_exact or (are_paired and gold[number] in ours)
         for reason in set(reasons):
             self.reasons[reason].num_sentences += 1
-            self.reasons[reason].num_exact += is_exact
 
     def _add_reasons_made(self, item: Item, answer: Answer, gold: list[TextEdit]) -> None:
         is_exact = answer.corrected == item.corrected
