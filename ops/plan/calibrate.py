@@ -43,24 +43,24 @@ class Measured:
     cores: float
 
 
-def measure(seed: int, scale: float) -> Measured:
+def measure() -> Measured:
     """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
-    sentences = prompts.load(None, seed)[:_NUM_TEXTS]
+    sentences = prompts.load(None, 0)[:_NUM_TEXTS]
     texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
     plans = [*((clients, sentences) for clients in CLIENTS), (_TEXT_CLIENTS, texts)]
     mixes = [mix_of(some) for _, some in plans]
     iterations: list[Iteration] = []
     loads = []
     with tqdm(total=len(SLOTS) + len(plans) + 1, desc="calibrate", unit="step", leave=False) as bar:
-        for found in measure_iterations(sentences, _ENGINE_S * scale, seed):
+        for found in measure_iterations(sentences, _ENGINE_S):
             iterations += found
             bar.update()
         with serving(()) as up:
             system = MeasuredSystem(up)
-            system.warm_up(sentences, scale)
+            system.warm_up(sentences)
             bar.update()
             for (clients, some), mix in zip(plans, mixes, strict=True):
-                loads.append(system.measure(clients, some, mix, _LOAD_S * scale))
+                loads.append(system.measure(clients, some, mix, _LOAD_S))
                 bar.update()
     return Measured(iterations, loads, len(os.sched_getaffinity(0)))
 
@@ -104,9 +104,7 @@ def lines(found: Calibration, measured: Measured) -> list[str]:
 
 @click.command()
 @option("--save", type=NewFile(), default=costs.DEFAULT_FILE, show_default=True)
-@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
-@option("--quick", is_flag=True)
-def calibrate(save: Path, seed: int, quick: bool) -> None:
+def calibrate(save: Path) -> None:
     """Measure what requests cost on this machine, for `miniserve plan`.
 
     Runs the engine alone, and then a system of its own on free ports, for some twenty seconds. Run nothing else
@@ -114,7 +112,7 @@ def calibrate(save: Path, seed: int, quick: bool) -> None:
     """
     others = wait_until_quiet()
     try:
-        measured = measure(seed, 0.2 if quick else 1.0)
+        measured = measure()
     except RuntimeError as error:
         raise click.ClickException(str(error)) from None
     found = calibration_of(measured)

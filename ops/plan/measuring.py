@@ -44,13 +44,13 @@ class _PlanKeeper(Observations):
         self.plan = plan
 
 
-def measure_iterations(texts: Sequence[str], seconds: float, seed: int) -> Iterator[list[Iteration]]:
+def measure_iterations(texts: Sequence[str], seconds: float) -> Iterator[list[Iteration]]:
     """The engine alone, with each number of slots for so long."""
     requests = [request for text in requests_of(texts) for request in text]
     weights = load_weights()
     for number in SLOTS:
         engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
-        yield list(_iterations(engine, cycle(requests), seconds, random.Random(seed)))
+        yield list(_iterations(engine, cycle(requests), seconds, random.Random(0)))
 
 
 def _iterations(
@@ -90,12 +90,12 @@ class MeasuredSystem:
         self._pid, self._url = system.pid, system.url
         self._idle: dict[str, float] = {}  # by process: share of a core
 
-    def warm_up(self, texts: Sequence[str], scale: float) -> None:
+    def warm_up(self, texts: Sequence[str]) -> None:
         """A load that does not count, then the time that the processes use without one."""
         self._put(_WARM_UP_CLIENTS, texts, _WARM_UP_S)
         time.sleep(_REPORTED_S)
         begun_s, before = time.monotonic(), cpu_us(self._pid)
-        time.sleep(_IDLE_S * scale)
+        time.sleep(_IDLE_S)
         after, seconds = cpu_us(self._pid), time.monotonic() - begun_s
         self._idle = {role: (after[role] - before[role]) / 1e6 / seconds for role in ROLES}
 
