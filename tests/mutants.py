@@ -2,8 +2,8 @@
 
 mutmut writes changes of a comparison, a number or a name into a copy of the code, and MUTANT_UNDER_TEST says which one
 is in force. The Lua of the queue, which mutmut does not know, is changed likewise. Of each part a sample is tried, the
-same each time: a change is seen if a test of the part fails. It prints those that are not, and the share that is.
-The tests named after the changed module run first.
+same each time: a change is seen if a test of the part fails. It prints those that are not, and the share that is. Tests
+named after the changed module run first.
 """
 
 from __future__ import annotations
@@ -47,30 +47,34 @@ SWAPS = {
 _SWAPPED = re.compile("|".join([*map(re.escape, SWAPS), r"\b\d+\b"]))
 
 
-def python_unseen(part: str, num: int) -> tuple[list[str], int]:
-    """The changes of a sample that no test has seen, and how many there are to try."""
+def python_changes(part: str) -> dict[str, Path]:
+    """Names, and the modules that they change."""
     files = mutmut.collect_source_file_mutation_data(mutant_names=())[1]
     paths = {name: path for path in files if path.startswith(FILES[part]) for name in files[path].exit_code_by_key}
-    names = random.Random(SEED).sample(sorted(paths), min(num, len(paths)))
-    unseen = [name for name in names if _holds(part, Path(paths[name]).stem, name)]
-    return [mutmut.get_diff_for_mutant(name, path=paths[name]) for name in unseen], len(paths)
+    return {name: Path(paths[name]) for name in sorted(paths)}
 
 
-def lua_unseen(part: str, num: int) -> tuple[list[str], int]:
-    """The same of the scripts."""
-    texts = {path: path.read_text() for path in sorted(LUA.glob("*.lua"))}
-    places = [
-        (path, place) for path, text in texts.items() for place in _SWAPPED.finditer(re.sub("--.*", _blank, text))
-    ]
-    unseen = []
-    for path, place in random.Random(SEED).sample(places, min(num, len(places))):
-        text, put = texts[path], SWAPS[place[0]] if place[0] in SWAPS else str(int(place[0]) + 1)
-        (COPY / path).write_text(text[: place.start()] + put + text[place.end() :])
-        if _holds(part, path.stem):
-            number = text.count("\n", 0, place.start())
-            unseen.append(f"{path}:{number + 1}: {place[0]!r} > {put!r} in {text.splitlines()[number].strip()}")
-        (COPY / path).write_text(text)
-    return unseen, len(places)
+def try_python(part: str, name: str, path: Path) -> str:
+    """The change, if no test sees it."""
+    return mutmut.get_diff_for_mutant(name, path=path) if _holds(part, path.stem, name) else ""
+
+
+def lua_changes(_: str) -> dict[str, Path]:
+    """The same of the scripts: each name tells where the change is, and what."""
+    texts = {path: re.sub("--.*", _blank, path.read_text()) for path in sorted(LUA.glob("*.lua"))}
+    places = [(path, place) for path, text in texts.items() for place in _SWAPPED.finditer(text)]
+    return {f"{path.stem} {place.start()} {place.end()}": path for path, place in places}
+
+
+def try_lua(part: str, name: str, path: Path) -> str:
+    text, (start, end) = path.read_text(), map(int, name.split()[1:])
+    was, number = text[start:end], text.count("\n", 0, start)
+    becomes = SWAPS[was] if was in SWAPS else str(int(was) + 1)
+    (COPY / path).write_text(text[:start] + becomes + text[end:])
+    holds = _holds(part)
+    (COPY / path).write_text(text)
+    line = text.splitlines()[number].strip()
+    return f"{path}:{number + 1}: {was!r} > {becomes!r} in {line}" if holds else ""
 
 
 def _blank(comment: re.Match[str]) -> str:
@@ -83,9 +87,8 @@ def _holds(part: str, module: str = "", mutant: str = "") -> bool:
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--hypothesis-seed=0", *files]
     command += ["-o", f"faulthandler_timeout={patient(30)}"]
     env = os.environ | {"MUTANT_UNDER_TEST": mutant}
-    return not subprocess.run(
-        command, cwd=COPY, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ).returncode
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return subprocess.run(command, cwd=COPY, env=env, **quiet).returncode == 0
 
 
 def main(num: str = "100", *parts: str) -> None:
@@ -96,9 +99,13 @@ def main(num: str = "100", *parts: str) -> None:
     mutmut.create_mutants(max_children=1)
     for part in parts or TESTS:
         assert _holds(part), f"the tests of {part} fail without a change"
-        unseen, num_all = (lua_unseen if part == "lua" else python_unseen)(part, int(num))
-        num_tried = min(int(num), num_all)
-        print(*unseen, f"{part}: {num_tried - len(unseen)} of {num_tried} seen, {num_all} in all", sep="\n", flush=True)
+        find, attempt = (lua_changes, try_lua) if part == "lua" else (python_changes, try_python)
+        changes, num_seen = find(part), 0
+        names = random.Random(SEED).sample(list(changes), min(int(num), len(changes)))
+        for num_tried, name in enumerate(names, start=1):
+            unseen = attempt(part, name, changes[name])
+            num_seen += not unseen
+            print(unseen or f"{part}: {num_seen} of {num_tried} seen, {len(changes)} in all", flush=True)
 
 
 if __name__ == "__main__":

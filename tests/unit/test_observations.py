@@ -2,38 +2,99 @@
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_left
+from collections import Counter
+from math import inf
 
 import pytest
 
-from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import EOS_ID, CorrectionRequest, Delivery
-from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram
-from tests.observed_policy import ObservedPolicy
+from scheduler.messages import Delivery
+from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram, Observations
 from tests.unit.small_model import an_engine, request
-
-WORD = 7
-
-
-def a_policy() -> ObservedPolicy:
-    return ObservedPolicy(ContinuousBatching(BatchLimits(kv_budget_tokens=200, max_slots=8, max_iteration_tokens=200)))
-
-
-def a_delivery(name: str, prompt_tokens: int = 4, max_output: int = 6, waited_s: float = 0.0) -> Delivery:
-    ids = (WORD,) * prompt_tokens
-    return Delivery(CorrectionRequest(name, ids, (0,) * prompt_tokens, max_output, "t"), 1, waited_s)
-
-
-def iterate(policy: ObservedPolicy, at_s: float, took_s: float, *tokens: int) -> None:
-    """One iteration, begun at one time, over at another."""
-    policy.commit(policy.plan(at_s), tokens, at_s + took_s)
+from tests.unit.test_continuous_batching import ContinuousWorkload
+from tests.workload import Iteration
 
 
 def seen_by(histogram: Histogram) -> dict[float, int]:
     """Its counts by upper bound, without the empty ones."""
-    ends = [*histogram.bounds, float("inf")]
+    ends = [*histogram.bounds, inf]
     return {end: count for end, count in zip(ends, histogram.counts, strict=True) if count}
+
+
+def prompt_tokens(some: list[Delivery]) -> list[int]:
+    return [len(each.request.prompt_ids) for each in some]
+
+
+def seconds_of(log: list[Iteration]) -> list[float]:
+    """Where something decodes, since the commit before; else since its plan: idle time is of no iteration."""
+    begins = [one.planned_s for one in log[:1]] + [
+        before.ended_s if one.plan.decodes else one.planned_s for before, one in zip(log, log[1:], strict=False)
+    ]
+    return [one.ended_s - begin_s for one, begin_s in zip(log, begins, strict=True)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_sums_counters_and_histograms_are_those_of_the_log_of_a_random_workload(seed: int) -> None:
+    workload = ContinuousWorkload(seed)
+    workload.run()
+    log, seen = workload.log, workload.observations
+    read = [prompt_tokens(list(one.plan.prefills)) for one in log]
+    decodes, seconds = [len(one.plan.decodes) for one in log], seconds_of(log)
+    work = [sum(prompts) + 2 * num for prompts, num in zip(read, decodes, strict=True)]
+    ended = [answer for one in log for answer in one.answers]
+    asked = [workload.arrived[answer.request_id] for answer in ended]
+    begun = [(workload.arrived[name], *times) for name, times in workload.begun.items()]
+    queue_s = [one.waited_s + planned_s - one.submitted_s for one, planned_s, _ in begun]
+    prefill_s = [first_s - planned_s for _, planned_s, first_s in begun]
+    values = {
+        "iteration_tokens": [sum(prompts) + num for prompts, num in zip(read, decodes, strict=True)],
+        "batch_size": [len(prompts) + num for prompts, num in zip(read, decodes, strict=True)],
+        "inter_token_latency": [each for each, num in zip(seconds, decodes, strict=True) for _ in range(num)],
+        "request_queue_time": queue_s,
+        "request_prefill_time": prefill_s,
+        "time_to_first_token": [one + other for one, other in zip(queue_s, prefill_s, strict=True)],
+        "request_decode_time": [answer.timings.decode_s for answer in ended],
+        "request_handoff_time": [],
+    }
+    sums = {
+        "n": len(log), "t": sum(seconds), "tt": sum(each**2 for each in seconds), "p": sum(map(sum, read)),
+        "d": sum(decodes), "work": sum(work), "work2": sum(each**2 for each in work),
+        "work_t": sum(each * took for each, took in zip(work, seconds, strict=True)), "requests": len(ended),
+        "prompts": sum(prompt_tokens(asked)), "outputs": sum(len(answer.output_ids) for answer in ended),
+        "reserved": workload.tokens_of(answer.request_id for answer in ended),
+        "queue_s": sum(answer.timings.queue_s for answer in ended),
+    }  # fmt: skip
+    counts = {
+        "prefill_iterations": len([one for one in read if one]), "prefills": sum(map(len, read)),
+        "decode_iterations": len([num for num in decodes if num]), "deferred_for_budget": len(workload.deferred),
+        "peak_running": max(values["batch_size"]),
+    }  # fmt: skip
+
+    totals = seen.totals()
+
+    assert {name: value for name, value in totals.items() if name.startswith("iteration:")} == pytest.approx(
+        {f"iteration:{name}": value for name, value in sums.items()}
+    )
+    assert seen.summary() == {
+        "iterations": sums["n"], "prompt_tokens": sums["p"], "decode_steps": sums["d"], **counts,
+        "mean_prompt_tokens": round(sums["p"] / counts["prefills"], 2),
+        "mean_prefill_batch": round(counts["prefills"] / counts["prefill_iterations"], 2),
+        "mean_decode_batch": round(sums["d"] / max(1, counts["decode_iterations"]), 2),
+    }  # fmt: skip
+    assert (totals["prompt_tokens"], totals["generation_tokens"]) == (sums["p"], counts["prefills"] + sums["d"])
+    assert totals["deferred_for_budget"] == counts["deferred_for_budget"]
+    assert vars(seen.histograms).keys() == values.keys()
+    for name, some in values.items():
+        histogram = getattr(seen.histograms, name)
+        expected = Counter(next((bound for bound in histogram.bounds if each <= bound), inf) for each in some)
+        assert (seen_by(histogram), histogram.sum) == (expected, pytest.approx(sum(some))), name
+        assert [totals[f"{name}:{at}"] for at in range(len(histogram.counts))] == histogram.counts
+        assert totals[f"{name}:sum"] == histogram.sum
+    assert all(type(value) in (int, float) for value in totals.values())
+
+
+def test_an_engine_that_has_done_nothing_has_a_summary() -> None:
+    assert set(Observations().summary().values()) == {0}
 
 
 def test_a_value_on_a_bound_is_counted_in_the_bucket_that_ends_there() -> None:
@@ -56,114 +117,6 @@ def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token(
     assert (len(ended), engine.observations.counters.peak_running) == (5, 5)
 
 
-def test_the_first_iteration_counts_from_its_plan_and_those_after_it_from_the_commit_before() -> None:
-    policy = a_policy()
-    policy.submit(a_delivery("a"), now=10.0)
-
-    iterate(policy, 10.0, 0.5, WORD)
-    iterate(policy, 10.7, 0.1, EOS_ID)  # 0.2 s of exchange with the queue lie between
-    policy.submit(a_delivery("b"), now=100.0)
-    iterate(policy, 100.0, 0.2, EOS_ID)  # the idle time before it is of no iteration
-
-    sums = policy.observations.sums
-    assert (sums.n, sums.t, sums.tt) == (3, pytest.approx(0.5 + 0.3 + 0.2), pytest.approx(0.25 + 0.09 + 0.04))
-    assert policy.observations.histograms.inter_token_latency.sum == pytest.approx(0.3)
-
-
-def test_an_iteration_counts_its_prompt_tokens_and_its_decode_steps() -> None:
-    policy = a_policy()
-    policy.submit(a_delivery("a", prompt_tokens=5), now=0.0)
-    iterate(policy, 0.0, 1.0, WORD)
-    policy.submit(a_delivery("b", prompt_tokens=3), now=1.0)
-    iterate(policy, 1.0, 1.0, WORD, WORD)  # b is read while a decodes
-    iterate(policy, 2.0, 1.0, WORD, WORD)
-
-    sums, histograms = policy.observations.sums, policy.observations.histograms
-    assert (sums.n, sums.p, sums.d, sums.work, sums.work2) == (3, 8, 3, 14, 66)
-    assert policy.observations.summary()["prompt_tokens"] == 8
-    assert policy.observations.generated_tokens == 5
-    assert seen_by(histograms.iteration_tokens) == {6.5: 1, 4.5: 1, 2.25: 1}  # 5, 3 + 1, 2
-    assert seen_by(histograms.batch_size) == {1.25: 1, 2.25: 2}
-
-
-def test_each_sequence_that_decodes_has_an_inter_token_latency_of_its_own() -> None:
-    policy = a_policy()
-    for name in "abc":
-        policy.submit(a_delivery(name), now=0.0)
-    iterate(policy, 0.0, 0.004, WORD, WORD, WORD)
-
-    iterate(policy, 0.010, 0.010, WORD, WORD, WORD)  # since the first commit: 16 ms
-
-    latency = policy.observations.histograms.inter_token_latency
-    assert seen_by(latency) == {0.02: 3}
-    assert latency.sum == pytest.approx(3 * 0.016)
-
-
-def test_the_gaps_between_tokens_add_up_to_the_decode_times() -> None:
-    policy = a_policy()
-    rng, now = random.Random(3), 0.0
-    for number in range(40):
-        policy.submit(a_delivery(f"r{number}", max_output=rng.randint(1, 9)), now)
-    while policy.has_work:
-        now += rng.random() / 10
-        plan = policy.plan(now)
-        now += rng.random() / 10
-        policy.commit(plan, [WORD] * len(list(plan)), now)
-
-    histograms, sums = policy.observations.histograms, policy.observations.sums
-    assert sum(histograms.request_decode_time.counts) == 40
-    assert (sums.requests, sums.prompts, sums.reserved) == (40, 40 * 4, 40 * 4 + sums.outputs)
-    assert histograms.inter_token_latency.sum == pytest.approx(histograms.request_decode_time.sum)
-    assert policy.observations.generated_tokens == sums.outputs
-
-
-def test_the_first_token_comes_after_the_queue_and_the_prefill() -> None:
-    policy = a_policy()
-    policy.submit(a_delivery("a", waited_s=0.4), now=5.0)
-
-    iterate(policy, 5.1, 0.2, WORD)
-
-    histograms = policy.observations.histograms
-    assert histograms.request_queue_time.sum == pytest.approx(0.5)
-    assert histograms.request_prefill_time.sum == pytest.approx(0.2)
-    assert histograms.time_to_first_token.sum == pytest.approx(0.7)
-    assert seen_by(histograms.time_to_first_token) == {0.75: 1}
-
-
-def test_only_what_comes_to_its_own_end_counts_as_a_request() -> None:
-    policy = a_policy()
-    policy.submit(a_delivery("done", prompt_tokens=4, max_output=6), now=0.0)
-    policy.submit(a_delivery("left"), now=0.0)
-    iterate(policy, 0.0, 1.0, WORD, WORD)
-
-    policy.cancel("left")
-    iterate(policy, 1.0, 1.0, WORD)
-    iterate(policy, 2.0, 1.0, EOS_ID)
-
-    sums = policy.observations.sums
-    assert (sums.requests, sums.prompts, sums.outputs, sums.reserved) == (1, 4, 3, 10)
-    assert seen_by(policy.observations.histograms.request_decode_time) == {2.0: 1}
-    assert sum(policy.observations.histograms.time_to_first_token.counts) == 2
-
-
-def test_totals_hold_every_histogram_and_every_sum_and_are_numbers() -> None:
-    policy = a_policy()
-    policy.submit(a_delivery("a"), now=0.0)
-    iterate(policy, 0.0, 0.1, EOS_ID)
-
-    totals = policy.observations.totals()
-
-    for name in vars(policy.observations.histograms):
-        assert f"{name}:sum" in totals
-        assert f"{name}:0" in totals
-    assert totals["prompt_tokens"] == totals["iteration:p"] == 4
-    assert totals["generation_tokens"] == totals["iteration:n"] == totals["iteration:requests"] == 1
-    assert totals["request_queue_time:0"] == 1  # of nothing: it is in the first bucket
-    assert totals["request_prefill_time:12"] == 1
-    assert TIME_BUCKETS_S[12] == 0.1
-    assert all(type(value) in (int, float) for value in totals.values())
-
-
 @pytest.mark.parametrize("share", [0.5, 0.95])
 def test_the_size_of_a_batch_reads_right_from_its_histogram(share: float) -> None:
     def read(size: int) -> float:
@@ -172,5 +125,6 @@ def test_the_size_of_a_batch_reads_right_from_its_histogram(share: float) -> Non
         low = SIZE_BUCKETS[at - 1] if at else 0.0
         return low + share * (SIZE_BUCKETS[at] - low)
 
+    assert TIME_BUCKETS_S[12] == 0.1
     assert read(1) == pytest.approx(1, rel=0.25)
     assert share > 0.5 or all(read(size) == pytest.approx(size, rel=0.25) for size in range(1, 513))
