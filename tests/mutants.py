@@ -24,7 +24,7 @@ SEED = 1
 COPY = Path("mutants")
 LUA = Path("worker", "queue", "lua")
 _OF_QUEUE = (
-    "whole_scripts hostile_values mailbox_workers mailbox_hostile mailbox_claims async_queue costs_of_scripts pools "
+    "whole_scripts broken_values mailbox_workers mailbox_hostile mailbox_claims async_queue costs_of_scripts pools "
     "foreign_workers rq_compatibility mailbox_redis_faults"
 )
 _UNIT = {

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-
 import pytest
 
-from scheduler.errors import Cancelled, DeadlineExceeded, InvalidRequest, RequestFailed, ServingError
+from scheduler.errors import (
+    Cancelled,
+    DeadlineExceeded,
+    InvalidRequest,
+    RemovedByOperator,
+    RequestFailed,
+    ServingError,
+)
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
-from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, unblocked
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, answer, eventually, take, unblocked
 from worker.queue.protocol import MailboxLimits
 from worker.queue.worker_end import WorkerMailbox
 
@@ -20,25 +25,6 @@ def some(*names: str) -> list[CorrectionRequest]:
 def reserved(api: SubmittingMailbox) -> tuple[int, int, int]:
     status = api.status()
     return status.reserved_requests, api.observe().reserved_tokens, status.queue_depth
-
-
-def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: RedisHouse) -> None:
-    api, one, two = house.api(), house.worker(), house.worker()
-    api.submit(a_request("before"))
-    wanted = api.submit_all(some("c", "a", "b"))
-    assert reserved(api) == (4, 4 * 42, 4)
-    assert (take(one), take(two)) == (["before", "c"], ["a"])
-    assert take(one) == ["b"]
-
-    two.exchange([an_answer("a", 2)], NO_CAPACITY)
-    one.exchange([an_answer("before"), an_answer("b", 3)], NO_CAPACITY)
-    late = threading.Timer(0.1, one.exchange, [[an_answer("c", 1)], NO_CAPACITY])
-    late.start()
-    completions = unblocked(lambda: api.wait_all(wanted, 60))
-    late.join()
-
-    assert [completion.output_ids for completion in completions] == [(1,), (2,), (3,)]
-    assert reserved(api) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
@@ -58,6 +44,7 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHou
         ("late", DeadlineExceeded, "No answer within 0.3 s; the request was cancelled"),
         ("left", Cancelled, "client left"),
         ("called off", Cancelled, "cancelled"),
+        ("deleted", RemovedByOperator, "deleted from the queue by hand"),
     ],
 )
 def test_what_ends_one_without_an_answer_ends_all_and_cancels_what_is_left(
@@ -72,6 +59,9 @@ def test_what_ends_one_without_an_answer_ends_all_and_cancels_what_is_left(
     elif how == "called off":
         api.cancel("ends")
         dropped(worker, "ends")
+    elif how == "deleted":
+        house.connect().delete("rq:job:ends")
+        answer(worker, "ends")  # it did not know
 
     with pytest.raises(error, match=told):  # what runs is not waited for
         unblocked(lambda: api.wait_all(wanted, 0.3 if how == "late" else 60, has_left=how == "left"))

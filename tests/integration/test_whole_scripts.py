@@ -8,14 +8,14 @@ import pytest
 from rq.job import Job
 from rq.serializers import JSONSerializer
 
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason
+from scheduler.messages import NO_CAPACITY, FinishReason
 from tests.mailbox_house import a_bare_submission, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue import formats
 from worker.queue.api_link import enqueue_command
-from worker.queue.connection import Command, script
-from worker.queue.protocol import MailboxLimits, ReplyMode, Submission
+from worker.queue.connection import script
+from worker.queue.protocol import MailboxLimits, Submission
 
 LIMITS = MailboxLimits()
 
@@ -163,69 +163,3 @@ def test_a_job_that_was_pushed_by_another_tool_gives_back_what_was_reserved_when
 
     assert queue.client.hlen("miniserve:reservations") == 0
     assert queue.observe().counts["failed"] == 1
-
-
-SHARED_KEYS = [
-    *[f"miniserve:{name}" for name in "reservations rates counts totals leases apis live".split()],
-    *[f"miniserve:{name}" for name in ("history", "decode")],
-    *[f"rq:{name}" for name in ("queue:correct", "queue:correct-async", "wip:correct", "queues", "workers")],
-    *[f"rq:{name}:correct" for name in ("finished", "failed", "canceled", "workers")],
-    "rq:workers:correct-async",
-]
-
-
-def packets(worker: str) -> dict[str, Command]:
-    """One of each script that writes, and OBSERVE, for the queue of the test below."""
-    new = wanted("new"), wanted("later", manner=ReplyMode.ASYNC)
-    answers = [Completion("running", FinishReason.STOP, (7, 1)), Completion("lost", FinishReason.ERROR, error="x")]
-    return {
-        "enqueue": enqueue_command("api", LIMITS, [formats.encode_submission(one, LIMITS) for one in new]),
-        "finish": script(
-            "finish", worker, *[word for one in answers for word in (*formats.finish_arguments(one), b"")]
-        ),
-        "drain": script("drain", worker, 2000, 1, 1000, 64, 1, 1, "0", 2),
-        "cancel": script("cancel", "", "cancelled", "waiting", "running"),
-        "resync": script("resync", worker, 2000, 2, "running"),
-        "give_back": script("leave", worker, "1"),
-        "leave": script("leave", worker),
-        "beat": script("beat", "other", 2000, "0.0"),
-        "register": script("beat", "other", 2000, "0.0", 0, "1.0 decode", "role", "decode"),
-        "revive": script("revive", "dead"),
-        "drop": script("drop", "dead"),
-        "report": script("report", "process", 1, "1", "prompt_tokens", "3"),
-        "observe": script("observe", 3.0),
-    }
-
-
-@pytest.fixture
-def at_work(queue: ScriptedQueue) -> list[tuple[bytes, bytes]]:
-    """Redis with a request in every state, as keys and what RESTORE takes."""
-    queue.accept("dead")
-    queue.drain("worker")
-    queue.finish("worker", "dead", reason=FinishReason.ERROR)
-    queue.accept("running", "lost")
-    queue.drain("worker")
-    queue.accept("waiting")
-    queue.client.lmove("rq:queue:correct", "miniserve:claim:worker", "LEFT", "RIGHT")
-    queue.accept("behind")
-    queue.client.zadd("miniserve:leases", {"ended": 1})
-    return [(key, queue.client.dump(key)) for key in queue.client.scan_iter("*")]
-
-
-@pytest.mark.parametrize("name", packets(""))
-def test_no_key_of_another_type_stops_a_script_in_its_middle(
-    queue: ScriptedQueue, at_work: list[tuple[bytes, bytes]], name: str
-) -> None:
-    for key in SHARED_KEYS:
-        queue.client.flushdb()
-        with queue.client.pipeline() as restoring:
-            for each, value in at_work:
-                restoring.restore(each, 0, value)
-            restoring.delete(key)
-            restoring.set(key, "junk")
-            restoring.execute()
-
-        queue.run(packets("worker")[name])
-
-        queue.run(packets("worker")["register"])
-        assert queue.client.llen("rq:queue:correct") + queue.client.zcard("rq:wip:correct") > 0, key
