@@ -27,8 +27,7 @@ from scheduler.messages import (
 from tests.pace import patient
 from worker.queue.api_end import RedisApiMailbox
 from worker.queue.api_link import LAST_CALLS_S
-from worker.queue.connection import Address, Command, RedisConnection, script
-from worker.queue.heartbeat import Heartbeat
+from worker.queue.connection import Address, Command, script
 from worker.queue.protocol import (
     READY_WITHIN_S,
     CancelResult,
@@ -258,18 +257,6 @@ class RedisHouse:
     def end_deadline(self, job_id: str) -> None:
         """The deadline of a job is over, at any speed of the machine."""
         self.connect().hset(f"rq:job:{job_id}", mapping={"deadline": 1, "special": 1})  # in 1970
-
-    def kill(self, worker: WorkerMailbox) -> None:
-        """The worker dies without a word, and the others have noticed."""
-        self.mailboxes.remove(worker)
-        worker._heartbeat.stop()
-        client = self.connect()
-        client.zadd("miniserve:leases", {worker.name: 1})  # ran out in 1970
-        reaper = Heartbeat(RedisConnection(self.address), "reaper", 60.0, on_lease_lost=lambda: None)
-        reaper.start(is_fresh=lambda: False, report=lambda: WorkerReport(role="decode"))  # takes nothing
-        reaper._beat()
-        reaper.stop()
-        client.zrem("miniserve:leases", "reaper")
 
     def close(self) -> None:
         for mailbox in self.mailboxes:

@@ -88,10 +88,6 @@ class ScriptedQueue:
         """The ids that it delivers."""
         return [row[0].decode() for row in self.deliveries(worker, room, num_held, service_s=service_s)[0]]
 
-    def delivered(self, worker: str) -> list[Any]:
-        """The first delivery: id, attempt, waited us, ..."""
-        return self.deliveries(worker, AMPLE, 0)[0][0]
-
     def deliveries(
         self, worker: str, room: FreeCapacity, num_held: int, num_others: int = 0, service_s: float = 0.0,
         more_async: int = 1, line: str = "rq:queue:correct",

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from redis import Redis
 from rq.job import Job
-from rq.registry import StartedJobRegistry
 from rq.serializers import JSONSerializer
 
 from api.service.readiness import Readiness
@@ -138,29 +137,6 @@ def test_our_workers_obey_rq_suspend_and_rq_resume(
 
     assert (taken_meanwhile, health.stuck_s) == ([], 0.0)
     assert [api.wait(each, 60).request_id for each in (running, waiting)] == ["running", "waiting"]
-
-
-def fail_as_rq_does(client: Redis, job_id: str) -> None:
-    """StartedJobRegistry.cleanup, which any tool of RQ's calls, of a job whose time is over by its clock."""
-    (member,) = [each for each in client.zrange("rq:wip:correct", 0, -1) if each.startswith(job_id.encode() + b":")]
-    client.zadd("rq:wip:correct", {member: 1})
-    StartedJobRegistry("correct", connection=client, serializer=JSONSerializer).cleanup()
-    assert client.hget(f"rq:job:{job_id}", "status") == b"failed"
-
-
-def test_the_answer_counts_of_a_job_that_rqs_cleanup_failed_while_it_ran(
-    house: RedisHouse, client: Redis, redis_url: str
-) -> None:
-    api, worker = house.api(), house.worker()
-    wanted = api.submit(a_request("a"))
-    assert take(worker) == ["a"]
-
-    fail_as_rq_does(client, "a")
-    answer(worker, "a")
-
-    assert api.wait(wanted, 60) == an_answer("a")
-    eventually(lambda: not client.zcard("rq:failed:correct"))
-    assert_all_is_settled(api, client, 1)
 
 
 def test_an_answer_stays_when_a_worker_of_rq_fails_its_job_afterwards(house: RedisHouse, client: Redis) -> None:

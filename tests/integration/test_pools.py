@@ -6,12 +6,71 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from redis import Redis
 
-from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take
-from tests.pools_house import Pools, a_request_that_was_read, hand_over, handoffs
-from worker.pools.decode import DECODE_QUEUE
-from worker.pools.prefill import MOST_READ
-from worker.queue.protocol import MailboxDown
+from scheduler.messages import NO_CAPACITY, Delivery, Inbox
+from tests.mailbox_house import (
+    AMPLE,
+    RedisHouse,
+    SteppedWorkerMailbox,
+    SubmittingMailbox,
+    a_request,
+    an_answer,
+    answer,
+    eventually,
+    take,
+)
+from worker.pools.decode import DECODE_QUEUE, DecodeEnd
+from worker.pools.prefill import MOST_READ, PrefillEnd, ReadPrompt
+from worker.queue.protocol import MailboxDown, Submission, WorkerReport
+
+
+class SteppedPrefillEnd(SteppedWorkerMailbox, PrefillEnd):
+    """Each exchange waits for its replies."""
+
+
+class SteppedDecodeEnd(SteppedWorkerMailbox, DecodeEnd):
+    """As that."""
+
+
+class Pools:
+    """Mailboxes of both roles, and API ends, over one Redis."""
+
+    def __init__(self, redis_url: str) -> None:
+        self.client = Redis.from_url(redis_url, decode_responses=True)
+        self._prefill = RedisHouse(redis_url, SteppedPrefillEnd)
+        self._decode = RedisHouse(redis_url, SteppedDecodeEnd)
+        self.api = self._prefill.api
+        # Prefill workers take nothing where none is there.
+        self.client.hset("miniserve:rates", "stand-in", "0.0 decode")
+
+    def prefill(self) -> PrefillEnd:
+        return self._prefill.worker(lambda: WorkerReport(role="prefill"))
+
+    def decode(self) -> DecodeEnd:
+        return self._decode.worker(lambda: WorkerReport(role="decode"))
+
+    def close(self) -> None:
+        self._decode.close()
+        self._prefill.close()
+        self.client.close()
+
+
+def hand_over(worker: PrefillEnd, *names: str, handoff: bytes = b"state of ") -> Inbox:
+    read = [ReadPrompt(name, (7,), handoff + name.encode()) for name in names]
+    return worker.exchange((), NO_CAPACITY, progress=read)
+
+
+def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
+    return {one.request.request_id: one.handed for one in deliveries}
+
+
+def a_request_that_was_read(pools: Pools) -> tuple[SubmittingMailbox, Submission, PrefillEnd]:
+    api, worker = pools.api(), pools.prefill()
+    ticket = api.submit(a_request("a"))
+    assert take(worker) == ["a"]
+    hand_over(worker, "a")
+    return api, ticket, worker
 
 
 @pytest.fixture
@@ -34,7 +93,7 @@ def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> N
     assert late.is_empty
     assert api.wait(ticket) == an_answer("a")
     assert (reader.num_duplicates, writer.num_duplicates) == (1, 0)
-    assert pools.places() == {"queue": [], "read": [], "wip": []}
+    assert pools.client.exists("rq:queue:correct", DECODE_QUEUE, "rq:wip:correct") == 0
     assert pools.client.keys("miniserve:hand*") == []
 
 
