@@ -86,7 +86,7 @@ test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker C
 	  tests/system tests/contract $(RQ_TESTS)
 	@./ops/deploy/compose_drill.sh --if-available
 
-pictures: $(SYSTEM) ## draw the pictures of / and /ops and of the dashboard for the documents
+pictures: $(SYSTEM) ## draw the pictures of / and /ops for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m tests.pictures
 

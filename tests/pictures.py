@@ -1,8 +1,7 @@
 """Draws the pictures of the documents from the real thing: `make pictures`, or `python -m tests.pictures [NAME ...]`.
 
-The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`; rq-dashboard
-under load. The fonts are those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most
-readers have.
+The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`. The fonts are
+those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most readers have.
 """
 
 from __future__ import annotations
@@ -15,8 +14,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
-from tests.browser import chromium, open_dashboard
-from tests.loaded_dashboard import PAGES, dashboard_under_load
+from tests.browser import chromium
 from tests.running_system import RunningSystem
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -115,14 +113,6 @@ def _save_still(page: Page, path: Path) -> None:
     _image(page.screenshot()).quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
-def dashboard_stills(browser: Browser) -> None:
-    with dashboard_under_load() as (url, _):
-        page = browser.new_page(viewport=_WIDE)
-        for name, path in PAGES.items():
-            open_dashboard(page, url + path)
-            _save_still(page, DOCS / "dashboard" / f"{name}.png")
-
-
 def main(names: list[str]) -> None:
     with chromium() as browser:
         if not names or "page" in names:
@@ -132,8 +122,6 @@ def main(names: list[str]) -> None:
         if not names or "live" in names:
             with RunningSystem("--max-slots", "6") as system:  # few enough that each is soon taken again
                 live_film(browser, system.url)
-        if not names or "dashboard" in names:
-            dashboard_stills(browser)
 
 
 if __name__ == "__main__":

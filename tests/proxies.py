@@ -1,21 +1,22 @@
-"""Proxies as docs/proxies.md shows them, on free ports, as children of the test."""
+"""Proxies as docs/proxies.md shows them, and Compose's balancer: on free ports, as children of the test."""
 
 from __future__ import annotations
 
 import os
 import re
-import socket
-import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from ops.run.embedded_redis import free_port
+from ops.run.supervisor import Member
 from tests import system_tools
-from tests.running_system import wait_until
+from tests.running_system import child
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
+_NGINX = ["nginx", "-c", "{}", "-e", "stderr", "-g", "daemon off;"]
 _APACHE_MODULES = ("mpm_event", "authz_core", "proxy", "proxy_http")
 
 
@@ -25,7 +26,7 @@ def _nginx(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
     )
     logs = _blocks("proxies", "Logs")[0].replace("/var/log/nginx/", f"{folder}/")
     text = f"pid {folder}/pid;\nevents {{}}\nhttp {{\n{logs}{places}{shown}}}\n"
-    return text, ["nginx", "-c", "{}", "-e", "stderr", "-g", "daemon off;"]
+    return text, _NGINX
 
 
 def _haproxy(folder: Path, shown: str, _: int) -> tuple[str, list[str]]:
@@ -47,63 +48,69 @@ def _varnish(folder: Path, shown: str, port: int) -> tuple[str, list[str]]:
     return shown, [*command, "-s", "malloc,16m"]
 
 
+def _balancer(folder: Path, shown: str, port: int) -> tuple[str, list[str]]:
+    own = shown.replace("/tmp/", f"{folder}/").replace("/dev/stdout", f"{folder}/access.log")
+    return own.replace(f"listen {port}", f"listen 127.0.0.1:{port}"), _NGINX
+
+
 _KINDS: dict[str, Callable[[Path, str, int], tuple[str, list[str]]]] = {
     "nginx": _nginx, "HAProxy": _haproxy, "Caddy": _caddy, "Apache": _apache, "Varnish": _varnish,
+    "balancer": _balancer,
 }  # fmt: skip
 NAMES = tuple(_KINDS)
 
 
+@dataclass(frozen=True, slots=True)
 class Proxy:
-    """One of them. `shown`: its configuration, with port 8080. `idle_s`: in place of the shown 60 s of keep-alive."""
+    """One that runs."""
 
-    def __init__(self, name: str, shown: str, idle_s: int = 60) -> None:
-        self.name, self.port, self._temporary = name, free_port(), tempfile.TemporaryDirectory()
-        self.url = f"http://127.0.0.1:{self.port}"
-        folder = self._folder = Path(self._temporary.name)
-        folder.chmod(0o755)  # some run as another user
-        shown = re.sub(r"(?<=[ :])8080\b", str(self.port), shown)
-        shown = re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", shown)
-        text, command = _KINDS[name](folder, shown, self.port)
-        (folder / "configuration").write_text(text, encoding="utf-8")
-        found = [part.replace("{}", str(folder / "configuration")) for part in command]
-        if name == "Varnish":
-            found += ["-p", f"backend_idle_timeout={idle_s}"]
-        self._command = [system_tools.find(found[0]), *found[1:]]
+    name: str
+    port: int
+    folder: Path
+    member: Member
 
-    def __enter__(self) -> Self:
-        env = os.environ | {"HOME": str(self._folder), "XDG_DATA_HOME": str(self._folder)}
-        with (self._folder / "said").open("wb") as said:
-            self._process = subprocess.Popen(self._command, env=env, stdout=said, stderr=said)
-        try:
-            wait_until(self._is_up, 40, lambda: (self._folder / "said").read_text(errors="replace"))
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def logged(self) -> str:
         """All that it has written so far, as text."""
-        paths = [self._folder / name for name in ("said", "access.log", "error.log", "errors")]
-        return "".join([path.read_text(errors="replace") for path in paths if path.exists()])
+        paths = [self.folder / name for name in ("access.log", "error.log", "errors")]
+        return self.member.said() + "".join([path.read_text(errors="replace") for path in paths if path.exists()])
 
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(20)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._temporary.cleanup()
 
-    def _is_up(self) -> bool:
-        assert self._process.poll() is None, (self._folder / "said").read_text(errors="replace")
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", self.port)) == 0
+@contextmanager
+def proxy(name: str, shown: str, idle_s: int = 60) -> Iterator[Proxy]:
+    """`shown`: its configuration, with port 8080. `idle_s`: in place of the shown 60 s of keep-alive."""
+    with tempfile.TemporaryDirectory() as place:
+        folder, port = Path(place), free_port()
+        folder.chmod(0o755)  # some run as another user
+        shown = re.sub(r"(?<=[ :])8080\b", str(port), shown)
+        shown = re.sub(r"(keepalive_timeout |keepalive |ttl=)60", rf"\g<1>{idle_s}", shown)
+        text, (program, *options) = _KINDS[name](folder, shown, port)
+        file = folder / "configuration"
+        file.write_text(text, encoding="utf-8")
+        if name == "Varnish":
+            options += ["-p", f"backend_idle_timeout={idle_s}"]
+        command = [system_tools.find(program), *(option.replace("{}", str(file)) for option in options)]
+        with child(*command, port=port, env=os.environ | {"HOME": place, "XDG_DATA_HOME": place}) as member:
+            yield Proxy(name, port, folder, member)
 
 
 def before_one(name: str, api_port: int) -> str:
-    """The configuration that docs/proxies.md shows, for an API on this port."""
+    """The configuration that docs/proxies.md shows, or Compose has, for an API on this port."""
+    if name == "balancer":
+        return before_replicas(api_port)
     return re.sub(r"\b8000\b", str(api_port), _blocks("proxies", name)[0])
+
+
+def before_replicas(*ports: int) -> str:
+    """The configuration of Compose's balancer, with what balancer.sh writes, but a patience of 2 s."""
+    text = (DOCS.parent / "ops" / "deploy" / "compose" / "nginx.conf").read_text(encoding="utf-8")
+    for name, more in (("replicas", "max_fails=1 fail_timeout=1s"), ("all_replicas", "max_fails=0")):
+        servers = "".join(f"server 127.0.0.1:{port} {more};" for port in ports)
+        text = text.replace(f"include /tmp/{name}.conf;", servers)
+    return text.replace("include /tmp/patience.conf;", "proxy_read_timeout 2s;")
 
 
 def before_cells(ports: Sequence[int]) -> str:

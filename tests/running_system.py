@@ -21,7 +21,7 @@ import psutil
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
-from ops.run.supervisor import Member, log_file
+from ops.run.supervisor import Member, log_file, running
 from tests.pace import patient
 
 START_S = 40.0
@@ -39,6 +39,11 @@ class Reply:
     def slug(self) -> str:
         """The last part of a problem's `type`."""
         return self.body["type"].rsplit(":", 1)[-1]
+
+    @property
+    def timings_ms(self) -> dict[str, float]:
+        """What `Server-Timing` says."""
+        return {name: float(ms) for name, ms in re.findall(r"(\w+);dur=([\d.]+)", self.headers["Server-Timing"])}
 
 
 def send(
@@ -82,15 +87,26 @@ def wait_until(is_true: Callable[[], bool], within_s: float, what: str | Callabl
 
 
 @contextmanager
+def child(
+    *command: object, port: int | None = None, env: Mapping[str, str] | None = None, patience_s: float = 20.0
+) -> Iterator[Member]:
+    """Any program, once it listens on its port where it has one. It dies with the tests, whatever ends them."""
+    member = Member(str(command[0]), [*map(str, command)], env, patience_s=patience_s)
+    with running(member, lambda: None if port is None or is_listening(port) else f"nothing listens on {port}"):
+        yield member
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
 def real_worker(redis_url: str) -> Iterator[subprocess.Popen[bytes]]:
     """The worker that ships; SIGUSR1 lets its loop hang."""
     env = os.environ | {"MINISERVE_REDIS_URL": redis_url}
-    process = subprocess.Popen([sys.executable, "-m", "tests.hanging_worker"], env=env, stderr=subprocess.DEVNULL)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+    with child(sys.executable, "-m", "tests.hanging_worker", env=env, patience_s=0.0) as worker:
+        yield worker.process
 
 
 def is_running(pid: int) -> bool:

@@ -9,7 +9,8 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Self
 
 OK = {"corrected": "He went.", "explanation": "Fixed.", "edits": [], "request_id": "r"}
 FULL = {"type": "urn:miniserve:problem:queue-full"}
@@ -72,6 +73,12 @@ class SmallServer:
                 break
         connection.close()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def hang_up(self) -> None:
         self._connections[-1].shutdown(socket.SHUT_RDWR)
 
@@ -86,15 +93,8 @@ StartServer = Callable[..., SmallServer]
 @contextmanager
 def small_servers() -> Iterator[StartServer]:
     """What starts one: `start(answer, delay_s=0.0)`. All are closed at the end."""
-    servers: list[SmallServer] = []
-
-    def start(answer: Callable[[int], bytes | None], delay_s: float = 0.0, **more: ssl.SSLContext) -> SmallServer:
-        servers.append(SmallServer(answer, delay_s, **more))
-        return servers[-1]
-
-    yield start
-    for server in servers:
-        server.close()
+    with ExitStack() as servers:
+        yield lambda answer, delay_s=0.0, **more: servers.enter_context(SmallServer(answer, delay_s, **more))
 
 
 def _request(connection: socket.socket) -> bytes:

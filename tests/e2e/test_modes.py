@@ -1,137 +1,158 @@
-"""The same server in every mode: same answers, same errors, an orderly end."""
+"""The same server in every mode, and with pools of workers: same answers, same errors, an orderly end."""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import psutil
 import pytest
 from click.testing import CliRunner
+from redis import Redis
 
 from api.http.replies import EVENTS
 from ops.cli import main
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.traffic import ONCE, Traffic
+from ops.observe.scrape import scrape
 from scheduler.settings import MODES, QUEUE_MODES
-from tests.exposed_metrics import families_of
-from tests.running_system import RunningSystem, descendants, post_sentence, send, wait_until
+from tests.mailbox_house import eventually
+from tests.running_system import RunningSystem, command_line, descendants, post_sentence, send, wait_until
 
 JSON = {"Content-Type": "application/json"}
 LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
+POOLS = "--prefill-workers 1 --decode-workers 1"
+NUM_WORKERS = {"--mode static": 1, POOLS: 2} | {f"--mode {mode}": 0 for mode in LOCAL_MODES}
 TEXT = "He goed to school. She have a car, but they was late."
+NUM_KILLS = 10
+NEED_A_QUEUE = [
+    ("POST", "/correct", {"Prefer": "respond-async"}), ("POST", "/correct", {"Idempotency-Key": "a new one"}),
+    ("GET", "/requests/0123456789abcdef", {}), ("DELETE", "/requests/0123456789abcdef", {}),
+    ("GET", "/learners/nobody", {}), ("DELETE", "/learners/nobody", {}),
+]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=[mode for mode in MODES if mode != "continuous"])
+@pytest.fixture(scope="module", params=NUM_WORKERS)
 def other(request: pytest.FixtureRequest) -> Iterator[RunningSystem]:
+    with RunningSystem(*request.param.split()) as running:
+        yield running
+
+
+def test_a_text_and_its_edits_one_by_one_are_those_of_the_default(system: RunningSystem, other: RunningSystem) -> None:
+    body, expected = json.dumps({"sentence": TEXT}).encode(), post_sentence(system.url, TEXT).body
+
+    plain = send(other.url, "POST", "/correct", body, JSON)
+    stream = send(other.url, "POST", "/correct", body, JSON | {"Accept": EVENTS}).body
+
+    events = [event.split("\ndata: ") for event in stream.strip().split("\n\n") if event.startswith("event: ")]
+    assert [name for name, _ in events] == ["event: edit"] * len(expected["edits"]) + ["event: done"]
+    for answer in (plain.body, json.loads(events[-1][1])):
+        assert answer | {"request_id": ""} == expected | {"request_id": ""}
+    assert "X-Request-ID" in plain.headers and "Server-Timing" in plain.headers
+
+
+def test_what_is_served_is_told_by_the_processes_of_the_mode(
+    other: RunningSystem, request: pytest.FixtureRequest
+) -> None:
+    num_workers = NUM_WORKERS[request.node.callspec.params["other"]]
+    post_sentence(other.url, "He goed to school")
+    names = ("time_to_first_token_seconds_count", "e2e_request_latency_seconds_count", "requests_accepted_total")
+
+    wait_until(lambda: all(scrape(other.url).total(f"miniserve_{name}") for name in names), 5, "what was served")
+
+    seen = scrape(other.url)
+    assert seen.value("miniserve_workers") >= max(1, num_workers) and seen.value("miniserve_api_replicas") == 1
+    assert seen.value("miniserve_num_requests_running") == seen.value("miniserve_num_requests_waiting") == 0
+    pids = {role: len(other.pids(role)) for role in ("api", "worker", "redis")}
+    assert pids == {"api": 1, "worker": num_workers, "redis": int(num_workers > 0)}
+
+
+def test_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, alone: dict[str, Any]) -> None:
+    with Traffic([other.url], questions(alone), ClosedLoop(16), Limits(total=len(alone)), ONCE) as traffic:
+        pass
+
+    assert answers(traffic) == alone
+
+
+def questions(alone: dict[str, Any]) -> list[dict[str, str]]:
+    return [{"sentence": text} for text in alone]
+
+
+def answers(traffic: Traffic) -> dict[str, Any]:
+    return {one.question["sentence"]: one.answer for one in traffic.ended}
+
+
+def test_killed_workers_of_either_pool_cost_no_answer(alone: dict[str, Any]) -> None:
+    kills: set[int] = set()
+    with RunningSystem(*POOLS.split()) as pools:
+        with Traffic([pools.url], questions(alone), ClosedLoop(16), Limits(total=len(alone)), ONCE) as traffic:
+            for number in range(1, NUM_KILLS + 1):
+                due, role = number * len(alone) // (NUM_KILLS + 1), ("prefill", "decode")[number % 2]
+                wait_until(lambda due=due: len(traffic.ended) > due, 30, "some answers")
+                pid = eventually(lambda role=role: pids_of(pools, role), 10)[0]
+                os.kill(pid, signal.SIGKILL)
+                kills.add(pid)
+
+        assert len(kills) == NUM_KILLS
+        assert answers(traffic) == alone
+        with Redis.from_url(pools.redis_url) as client:
+            wait_until(lambda: client.hlen("miniserve:reservations") == 0, 5, "nothing is left")
+            assert client.zcard("rq:wip:correct") == client.llen("rq:queue:correct") == 0
+            assert int(client.hget("miniserve:counts", "failed") or 0) == 0
+
+
+def pids_of(pools: RunningSystem, role: str) -> list[int]:
+    return [pid for pid in pools.pids("worker") if f"--role {role}" in command_line(pid)]
+
+
+@pytest.fixture(scope="module", params=LOCAL_MODES)
+def local(request: pytest.FixtureRequest) -> Iterator[RunningSystem]:
+    """Of two tests, the second of which stops it."""
     with RunningSystem("--mode", request.param) as running:
         yield running
 
 
-def test_a_text_gets_the_answer_of_the_default_mode(system: RunningSystem, other: RunningSystem) -> None:
-    expected, reply = post_sentence(system.url, TEXT), post_sentence(other.url, TEXT)
-
-    assert reply.status == 200
-    assert reply.body | {"request_id": ""} == expected.body | {"request_id": ""}
-    assert "X-Request-ID" in reply.headers and "Server-Timing" in reply.headers
-
-
-def test_metrics_are_told_in_every_mode(other: RunningSystem) -> None:
-    def told() -> dict[str, float]:
-        families = families_of(send(other.url, "GET", "/metrics").body.encode())
-        return {sample.name: sample.value for family in families.values() for sample in family.samples}
-
-    post_sentence(other.url, "He goed to school")
-    names = ("time_to_first_token_seconds_count", "e2e_request_latency_seconds_count", "requests_accepted_total")
-    wait_until(lambda: all(told()[f"miniserve_{name}"] for name in names), 5, "what was served is told")
-
-    values = told()
-    assert values["miniserve_workers"] >= 1
-    assert values["miniserve_api_replicas"] == 1
-    assert values["miniserve_num_requests_running"] == values["miniserve_num_requests_waiting"] == 0
+def test_what_needs_a_queue_says_so_in_a_mode_without_one(local: RunningSystem) -> None:
+    for method, path, headers in NEED_A_QUEUE:
+        body = b'{"sentence": "He goed to school"}' if method == "POST" else None
+        reply = send(local.url, method, path, body, JSON | headers)
+        assert (reply.status, reply.slug) == (501, "needs-a-queue"), path
 
 
-def test_sentences_get_the_answers_of_the_model_alone(other: RunningSystem, alone: dict[str, object]) -> None:
-    questions, limits = [{"sentence": text} for text in alone], Limits(total=len(alone))
-
-    with Traffic([other.url], questions, ClosedLoop(16), limits, ONCE) as traffic:
-        pass
-
-    assert {one.question["sentence"]: one.answer for one in traffic.ended} == alone
-
-
-def test_without_a_queue_there_is_the_api_process_alone(other: RunningSystem, request: pytest.FixtureRequest) -> None:
-    has_queue = request.node.callspec.params["other"] in QUEUE_MODES
-
-    pids = {role: len(other.pids(role)) for role in ("api", "worker", "redis")}
-
-    assert pids == {"api": 1, "worker": int(has_queue), "redis": int(has_queue)}
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "status"),
-    [
-        ("POST", "/correct", {"Prefer": "respond-async"}, 202),
-        ("POST", "/correct", {"Idempotency-Key": "a new one"}, 200),
-        ("GET", "/requests/0123456789abcdef", {}, 404),
-        ("DELETE", "/requests/0123456789abcdef", {}, 404),
-        ("GET", "/learners/nobody", {}, 404),
-        ("DELETE", "/learners/nobody", {}, 200),
-    ],
-)
-def test_what_needs_a_queue_says_so_in_a_mode_without_one(
-    other: RunningSystem, request: pytest.FixtureRequest, method: str, path: str, headers: dict[str, str], status: int
-) -> None:
-    has_queue = request.node.callspec.params["other"] in QUEUE_MODES
-    body = b'{"sentence": "He goed to school"}' if method == "POST" else None
-
-    reply = send(other.url, method, path, body, JSON | headers)
-
-    assert reply.status == status if has_queue else (reply.status, reply.slug) == (501, "needs-a-queue")
-
-
-def test_edits_are_streamed_in_every_mode_and_end_in_the_answer(other: RunningSystem) -> None:
-    answer = post_sentence(other.url, TEXT).body
-
-    reply = send(other.url, "POST", "/correct", json.dumps({"sentence": TEXT}).encode(), JSON | {"Accept": EVENTS})
-
-    events = [event.split("\ndata: ") for event in reply.body.strip().split("\n\n") if event.startswith("event: ")]
-    assert [name for name, _ in events] == ["event: edit"] * len(answer["edits"]) + ["event: done"]
-    assert json.loads(events[-1][1]) | {"request_id": ""} == answer | {"request_id": ""}
-
-
-@pytest.mark.parametrize("mode", LOCAL_MODES)
-def test_what_is_being_answered_is_answered_before_the_end(mode: str) -> None:
+def test_what_is_being_answered_is_answered_before_the_end(local: RunningSystem) -> None:
     long = " ".join(f"She have {number} cars." for number in range(60))
-    with RunningSystem("--mode", mode) as running, ThreadPoolExecutor(1) as pool:
-        files_before = _num_open_files(running)
-        reply = pool.submit(post_sentence, running.url, long)
-        wait_until(lambda: reply.done() or _num_open_files(running) > files_before, 10, "accepted")
-        running.signal(signal.SIGTERM)
-        status = reply.result().status
-        ended = running.process.wait()
+    with ThreadPoolExecutor(1) as pool:
+        files_before = num_open_files(local)
+        reply = pool.submit(post_sentence, local.url, long)
+        wait_until(lambda: reply.done() or num_open_files(local) > files_before, 10, "accepted")
+        local.signal(signal.SIGTERM)
 
-    assert (status, ended) == (200, 0)
+        assert (reply.result().status, local.process.wait()) == (200, 0)
 
 
-def _num_open_files(running: RunningSystem) -> int:
+def num_open_files(running: RunningSystem) -> int:
     """Of the API and its worker: an accepted connection is one more."""
     pids = [pid for api in running.pids("api") for pid in (api, *descendants(api))]
     return sum(psutil.Process(pid).num_fds() for pid in pids)
 
 
-@pytest.mark.parametrize("options", [("--workers", "2"), ("--redis-url", "redis://127.0.0.1:1/0"), ("--dashboard",)])
-def test_what_needs_a_queue_is_refused_in_a_mode_without_one(options: tuple[str, ...]) -> None:
-    refused = CliRunner().invoke(main, ["up", "--mode", "sync", *options])
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("up --mode sync --workers 2", "--workers"),
+        ("up --mode sync --redis-url redis://127.0.0.1:1/0", "--mode continuous or static"),
+        ("up --mode sync --dashboard", "--mode continuous or static"),
+        ("up --mode sync --break leaked-slot", "--break leaked-slot is for --mode continuous or static"),
+        ("up --prefill-workers 1", "are given together"),
+        ("up --decode-workers 2", "are given together"),
+        ("worker --mode threaded --redis-url redis://127.0.0.1:1/0", "--mode threaded has no workers"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(command: str, said: str) -> None:
+    refused = CliRunner().invoke(main, command.split())
 
-    assert refused.exit_code == 2
-    assert options[0] in refused.output and "--mode continuous or static" in refused.output
-
-
-def test_a_worker_without_a_queue_is_refused() -> None:
-    refused = CliRunner().invoke(main, ["worker", "--mode", "threaded", "--redis-url", "redis://127.0.0.1:1/0"])
-
-    assert refused.exit_code == 2
-    assert "--mode threaded has no workers" in refused.output
+    assert refused.exit_code == 2 and said in refused.output

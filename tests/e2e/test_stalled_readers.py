@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
 
 import psutil
@@ -34,7 +33,7 @@ def test_a_system_that_nobody_listens_to_serves_and_ends(full_pipe: int) -> None
     port = free_port()
     url = f"http://127.0.0.1:{port}"
     command = processes.miniserve_command("up", "--port", str(port), "--api-processes", "1", "--log-level", "debug")
-    system = subprocess.Popen(command, stdout=full_pipe, stderr=full_pipe, stdin=subprocess.DEVNULL)
+    system = processes.spawn(command, None, full_pipe)
     try:
         wait_until(lambda: status_of(url, "/readyz") == 200, 40, "ready")
         for _ in range(300):

@@ -10,26 +10,19 @@ import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from PIL import Image, ImageGrab
 from playwright.sync_api import Browser, expect
 
-from ops.run.supervisor import Member, running
 from tests import system_tools
+from tests.mailbox_house import eventually
 from tests.pace import patient
-from tests.running_system import post_sentence, wait_until
+from tests.running_system import child, wait_until
 from tests.system.conftest import KeyedSite
 
-PYTHON_CLIENTS = "language_tool_python==3.3.1", "pylanguagetool==0.11.0"
-NPM_CLIENTS = "quill@1.3.7", "quill-languagetool@1.0.7", "gramma@1.6.0"
-TEXT = "He goed home & late. \u201cWe was 100% tired\u201d."
-OLD_CALL = """
-import sys, language_tool_python
-print(ascii(language_tool_python.LanguageTool("en-US", remote_server=sys.argv[1]).correct(sys.argv[2])))
-"""
+QUILL = "quill@1.3.7", "quill-languagetool@1.0.7"
 FOR_LIBREOFFICE = {
     "He goed home & slept 100% + 5%25.": [["goed", "went"]],
     "Caf\u00e9s was full. \U0001f600 She have writed it.": [["was", "were"], ["have", "has"], ["writed", "written"]],
@@ -92,51 +85,11 @@ MENDED = {"goed": "went", "was": "were", "knew": "know"}
 
 
 @pytest.fixture(scope="module")
-def python_clients(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of older releases, in an environment of their own."""
-    folder = tmp_path_factory.mktemp("python")
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin" / "pip", "install", "--quiet", *PYTHON_CLIENTS], check=True)
-    return folder / "bin"
-
-
-@pytest.fixture(scope="module")
 def node_modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("npm")
     options = "--silent", "--no-audit", "--no-fund", "--legacy-peer-deps", "--prefix", folder
-    subprocess.run([system_tools.find("npm"), "install", *options, *NPM_CLIENTS], check=True)
+    subprocess.run([system_tools.find("npm"), "install", *options, *QUILL], check=True)
     return folder / "node_modules"
-
-
-def said_by(*command: object, folder: Path | None = None) -> str:
-    """What a program prints; some exit with 1 where they found mistakes."""
-    ran = subprocess.run([*map(str, command)], cwd=folder, capture_output=True, text=True, timeout=patient(120))
-    assert ran.stdout, ran.stderr
-    return ran.stdout
-
-
-def test_an_older_python_client_sends_texts_in_the_query(site: str, python_clients: Path) -> None:
-    found = said_by(python_clients / "python", "-c", OLD_CALL, site, TEXT)
-
-    assert found.strip() == ascii(post_sentence(site, TEXT).body["corrected"])
-
-
-def test_pylanguagetool_shows_each_mistake_with_its_correction(site: str, python_clients: Path, tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-
-    found = said_by(python_clients / "pylanguagetool", "--api-url", f"{site}/v2/", "-l", "en-US", tmp_path / "text.txt")
-
-    assert "He went home" in found and "We were 100%" in found and "miniserve" in found
-
-
-def test_gramma_names_each_word_and_its_correction(site: str, node_modules: Path, tmp_path: Path) -> None:
-    (tmp_path / ".gramma.json").write_text(json.dumps({"api_url": f"{site}/v2/check", "language": "en-US"}))
-    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
-
-    found = said_by(node_modules / ".bin" / "gramma", "check", "-p", "-n", "text.txt", folder=tmp_path)
-
-    assert re.findall(r"Word: (.*)", found) == ["goed", "was"]
-    assert re.findall(r"Suggested fix: 1\) (\w+)", found) == ["went", "were"]
 
 
 def test_quill_marks_the_mistakes_in_their_places_and_mends_them(
@@ -170,8 +123,11 @@ def test_libreoffice_finds_the_mistakes_in_their_places(site: str, tmp_path: Pat
     (profile / "user" / "registrymodifications.xcu").write_text(PROFILE.format(url=site))
     options = f"-env:UserInstallation={profile.as_uri()}", "--headless", f"--accept=pipe,name={pipe};urp;"
 
-    with running(Member("LibreOffice", (system_tools.find("soffice"), *options)), lambda: None):
-        lines = said_by("/usr/bin/python3", "-c", CHECK_IN_LIBREOFFICE, pipe, *FOR_LIBREOFFICE).splitlines()
+    with child(system_tools.find("soffice"), *options):
+        command = ["/usr/bin/python3", "-c", CHECK_IN_LIBREOFFICE, pipe, *FOR_LIBREOFFICE]
+        checked = subprocess.run(command, capture_output=True, text=True, timeout=patient(120))
+
+    lines = checked.stdout.splitlines()
 
     for line, (text, wanted) in zip(lines, FOR_LIBREOFFICE.items(), strict=True):
         units, marks = text.encode("utf-16-le"), json.loads(line)
@@ -189,13 +145,11 @@ def test_texstudio_shows_the_marks_below_the_words(site: str, tmp_path: Path) ->
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
     # Without -noreset the server starts again when its last client leaves, as each picture does.
-    screen = Member("Xvfb", (system_tools.find("Xvfb"), "-displayfd", "1", "-noreset", "-screen", "0", "1000x600x24"))
-
-    with running(screen, lambda: None if screen.said().strip() else "no display"):
-        display = f":{screen.said().split()[0]}"
+    options = "-displayfd", "1", "-noreset", "-screen", "0", "1000x600x24"
+    with child(system_tools.find("Xvfb"), *options) as screen:
+        display = f":{eventually(screen.said, 60).split()[0]}"
         env = os.environ | {"DISPLAY": display, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-        command = (system_tools.find("texstudio"), "--no-session", str(tmp_path / "thesis.tex"))
-        with running(Member("TeXstudio", command, env), lambda: None):
+        with child(system_tools.find("texstudio"), "--no-session", tmp_path / "thesis.tex", env=env):
             wait_until(lambda: num_marks(shown(display, env)) == 3, 120, lambda: kept(display, tmp_path))
 
 

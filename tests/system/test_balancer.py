@@ -5,24 +5,17 @@ from __future__ import annotations
 import json
 import re
 import socket
-import subprocess
-import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection
-from pathlib import Path
+from contextlib import AbstractContextManager
 
 import pytest
 
-from ops.run.embedded_redis import free_port
-from tests import system_tools
 from tests.fake_mailbox import site_of
+from tests.proxies import Proxy, before_replicas, proxy
 from tests.running_system import Reply, send, wait_until
 from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
 
-CONFIGURATION = (Path(__file__).resolve().parents[2] / "ops" / "deploy" / "compose" / "nginx.conf").read_text(
-    encoding="utf-8"
-)
 PROBLEM = "Content-Type: application/problem+json"
 KEY = {"Idempotency-Key": "7f1c0b1e"}
 GOOD, BREAKS_OFF = http(200, OK), None
@@ -30,36 +23,9 @@ STOPS = http(503, {"type": "urn:miniserve:problem:shutting-down"}, "Retry-After:
 ASKED = {"POST": ("POST", {}), "POST with a key": ("POST", KEY), "GET": ("GET", {}), "DELETE": ("DELETE", {})}
 
 
-class Balancer:
-    """nginx in a folder of its own, with these replicas, in the order in which it asks them."""
-
-    def __init__(self, folder: Path, ports: list[str]) -> None:
-        self.folder, self.url = folder, f"http://127.0.0.1:{free_port()}"
-        for name, more in (("replicas", "max_fails=1 fail_timeout=1s"), ("all_replicas", "max_fails=0")):
-            (folder / f"{name}.conf").write_text("".join(f"server 127.0.0.1:{port} {more};\n" for port in ports))
-        (folder / "patience.conf").write_text("proxy_read_timeout 2s;\n")
-        text = CONFIGURATION.replace("/tmp/", f"{folder}/").replace("/dev/stdout", f"{folder}/access.log")
-        (folder / "nginx.conf").write_text(text.replace("listen 8080", f"listen {self.url.removeprefix('http://')}"))
-        nginx = system_tools.find("nginx")
-        self.command = [nginx, "-c", str(folder / "nginx.conf"), "-e", "stderr", "-g", "daemon off;"]
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Balancer:
-        self._process = subprocess.Popen(self.command, stderr=(self.folder / "error.log").open("wb"))
-        wait_until(self._answers, 10, "the balancer answers")
-        (self.folder / "access.log").write_bytes(b"")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        self._process.wait(10)
-
-    def _answers(self) -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", int(self.url.rsplit(":", 1)[1]))) == 0
-
-    def log(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in (self.folder / "access.log").read_text().splitlines()]
+def before(*ports: int) -> AbstractContextManager[Proxy]:
+    """nginx before these replicas, in the order in which it asks them."""
+    return proxy("balancer", before_replicas(*ports))
 
 
 @pytest.fixture
@@ -69,37 +35,30 @@ def start() -> Iterator[StartServer]:
 
 
 @pytest.fixture
-def refusing() -> Iterator[str]:
+def refusing() -> Iterator[int]:
     """A port that is bound and not listened on: nobody else gets it."""
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
-        yield str(closed.getsockname()[1])
+        yield closed.getsockname()[1]
 
 
-def _port(server: SmallServer) -> str:
-    return server.url.rsplit(":", 1)[1]
+def _port(server: SmallServer) -> int:
+    return int(server.url.rsplit(":", 1)[1])
 
 
-def _ask(balancer: Balancer, method: str = "POST", headers: Mapping[str, str] | None = None) -> Reply:
+def _ask(balancer: Proxy, method: str = "POST", headers: Mapping[str, str] | None = None) -> Reply:
     path, body = ("/correct", b"{}") if method == "POST" else ("/requests/5f3b0f3f", None)
     return send(balancer.url, method, path, body, {"X-Request-ID": "mine", **(headers or {})})
-
-
-def test_nginx_takes_the_configuration_without_a_warning(tmp_path: Path) -> None:
-    checked = subprocess.run([*Balancer(tmp_path, ["1"]).command, "-t"], capture_output=True, text=True)
-
-    assert checked.returncode == 0, checked.stderr
-    assert "warn" not in checked.stderr
 
 
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("fault", ["refuses", "stops", "breaks off"])
 def test_of_a_replica_at_fault_another_takes_all_but_a_post_that_may_have_begun(
-    tmp_path: Path, start: StartServer, refusing: str, fault: str, asked: str
+    start: StartServer, refusing: int, fault: str, asked: str
 ) -> None:
     bad, good = start(lambda _: STOPS if fault == "stops" else BREAKS_OFF), start(lambda _: GOOD)
 
-    with Balancer(tmp_path, [refusing if fault == "refuses" else _port(bad), _port(good)]) as balancer:
+    with before(refusing if fault == "refuses" else _port(bad), _port(good)) as balancer:
         replies = [_ask(balancer, *ASKED[asked]) for _ in range(4)]  # the first two go to one replica each
 
     lost = [reply for reply in replies if reply.status != 200]
@@ -111,19 +70,19 @@ def test_of_a_replica_at_fault_another_takes_all_but_a_post_that_may_have_begun(
         assert (one.headers["Content-Type"], one.headers["X-Request-ID"]) == ("application/problem+json", "mine")
 
 
-def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(tmp_path: Path, start: StartServer) -> None:
+def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(start: StartServer) -> None:
     silent, good = start(lambda _: GOOD, delay_s=3.0), start(lambda _: GOOD)  # 2 s is the patience
 
-    with Balancer(tmp_path, [_port(silent), _port(good)]) as balancer:
+    with before(_port(silent), _port(good)) as balancer:
         assert [_ask(balancer).status for _ in range(2)] == [503, 200]
 
     assert silent.num_requests == good.num_requests == 1
 
 
-def test_a_full_queue_is_told_in_the_words_of_the_replica(tmp_path: Path, start: StartServer) -> None:
+def test_a_full_queue_is_told_in_the_words_of_the_replica(start: StartServer) -> None:
     full = [start(lambda _: http(503, FULL, "Retry-After: 7", PROBLEM)) for _ in range(3)]
 
-    with Balancer(tmp_path, [_port(one) for one in full]) as balancer:
+    with before(*map(_port, full)) as balancer:
         replies = [_ask(balancer, "POST", headers) for headers in 6 * ({}, KEY)]
 
     told = {(reply.status, reply.slug, reply.headers["Retry-After"]) for reply in replies}
@@ -131,7 +90,7 @@ def test_a_full_queue_is_told_in_the_words_of_the_replica(tmp_path: Path, start:
     assert sum(one.num_requests for one in full) <= 24  # one more is asked at most, not all
 
 
-def test_problems_of_a_replica_pass_as_they_are(tmp_path: Path, start: StartServer) -> None:
+def test_problems_of_a_replica_pass_as_they_are(start: StartServer) -> None:
     problems = [
         (status, {"type": f"urn:miniserve:problem:{slug}", "request_id": "r1"})
         for status, slug in ((502, "request-failed"), (504, "deadline-exceeded"), (413, "body-too-large"))
@@ -139,7 +98,7 @@ def test_problems_of_a_replica_pass_as_they_are(tmp_path: Path, start: StartServ
     ]
     replica = start(lambda number: http(*problems[number - 1], PROBLEM, "X-Request-ID: from the replica"))
 
-    with Balancer(tmp_path, [_port(replica)]) as balancer:
+    with before(_port(replica)) as balancer:
         replies = [_ask(balancer, "POST", headers) for headers in 3 * ({}, KEY)]
 
     assert [(reply.status, reply.body) for reply in replies] == problems
@@ -147,18 +106,18 @@ def test_problems_of_a_replica_pass_as_they_are(tmp_path: Path, start: StartServ
     assert all(b"\r\nX-Request-ID: mine\r\n" in received for received in replica.received)
 
 
-def test_without_any_replica_clients_are_told_when_to_come_again(tmp_path: Path, refusing: str) -> None:
-    with Balancer(tmp_path, [refusing]) as balancer:
+def test_without_any_replica_clients_are_told_when_to_come_again(refusing: int) -> None:
+    with before(refusing) as balancer:
         replies = [send(balancer.url, "POST", "/correct", b"{}", headers) for headers in ({}, KEY)]
 
     assert {(reply.status, reply.slug, reply.headers["Retry-After"]) for reply in replies} == {(503, "not-ready", "2")}
     assert {len(reply.headers["X-Request-ID"]) for reply in replies} == {32}
 
 
-def test_the_replica_with_the_fewest_open_requests_is_asked(tmp_path: Path, start: StartServer) -> None:
+def test_the_replica_with_the_fewest_open_requests_is_asked(start: StartServer) -> None:
     slow, fast = start(lambda _: GOOD, delay_s=1.5), start(lambda _: GOOD)
 
-    with Balancer(tmp_path, [_port(slow), _port(fast)]) as balancer, ThreadPoolExecutor(1) as pool:
+    with before(_port(slow), _port(fast)) as balancer, ThreadPoolExecutor(1) as pool:
         held = pool.submit(_ask, balancer)
         wait_until(lambda: slow.num_requests == 1, 5, "the slow one has a request")
         assert [_ask(balancer).status for _ in range(5)] == [200] * 5
@@ -166,51 +125,22 @@ def test_the_replica_with_the_fewest_open_requests_is_asked(tmp_path: Path, star
         assert held.result().status == 200
 
 
-def test_events_of_a_stream_come_through_one_by_one(tmp_path: Path) -> None:
-    has_read = threading.Event()
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def stream() -> None:
-        connection, _ = listener.accept()
-        connection.recv(65536)
-        head = (
-            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nX-Accel-Buffering: no\r\nConnection: close\r\n\r\n"
-        )
-        connection.sendall(head.encode() + b"event: edit\n\n")
-        assert has_read.wait(10), "the first event was kept back"
-        connection.sendall(b"event: done\n\n")
-        connection.close()
-
-    thread = threading.Thread(target=stream, daemon=True)
-    thread.start()
-    with Balancer(tmp_path, [str(listener.getsockname()[1])]) as balancer:
-        connection = HTTPConnection(balancer.url.removeprefix("http://"), timeout=10)
-        connection.request("POST", "/correct", b"{}", {"Accept": "text/event-stream"})
-        response = connection.getresponse()
-        first = response.read1()
-        has_read.set()
-        assert (first, response.read()) == (b"event: edit\n\n", b"event: done\n\n")
-    listener.close()
-
-
-def test_the_log_names_every_route_and_the_replica_and_no_text_key_or_id(
-    tmp_path: Path, start: StartServer, refusing: str
-) -> None:
+def test_the_log_names_every_route_and_the_replica_and_no_text_key_or_id(start: StartServer, refusing: int) -> None:
     replica = start(lambda _: http(200, OK, "X-Request-ID: r1"))
     rules = {rule.rule for rule in site_of().url_map.iter_rules()}
     routes = sorted(re.sub(r"<.*?>", "secret", rule) for rule in rules)
     texts = ["/He%20secret", "/v2/check?language=en&text=secret", "/v2/check?text=secret" + "x" * 9_000]
 
-    with Balancer(tmp_path, [refusing, _port(replica)]) as balancer:
+    with before(refusing, _port(replica)) as balancer:
         statuses = [send(balancer.url, "GET", path, headers=KEY).status for path in (*routes, *texts)]
-        wait_until(lambda: len(balancer.log()) == len(statuses), 5, "all are logged")  # each after its answer is out
-        lines = balancer.log()
+        wait_until(lambda: len(balancer.logged().splitlines()) == len(statuses), 5, "all are logged")
+        logged = balancer.logged()
 
+    lines = [json.loads(line) for line in logged.splitlines()]
     assert statuses == [200] * (len(routes) + 2) + [414]
     paths = [line["path"] for line in lines]
     assert "other" not in paths[: len(routes)] and {"/correct", "/requests/<id>", "/learners/<id>"} <= set(paths)
     assert paths[len(routes) :] == ["other", "/v2/check", "other"]
     assert all(line["replica"].endswith(f"127.0.0.1:{_port(replica)}") for line in lines[:-1])
     assert {line["request_id"] for line in lines[:-1]} == {"r1"}
-    logged = (tmp_path / "access.log").read_text() + (tmp_path / "error.log").read_text()
     assert not any(word in logged for word in ("secret", KEY["Idempotency-Key"]))

@@ -60,37 +60,26 @@ def test_a_tap_on_a_phone_explains_a_correction_at_the_foot_of_the_screen(open_p
     expect_text(page, "I have wrote three letters, and they were lost.")
 
 
-def test_what_is_accepted_or_ignored_leaves_the_others_until_it_is_undone(page: Page) -> None:
-    write(page, LETTERS)
-    marks(page).first.click()
-    press(page, "Accept")
-    expect_text(page, "I have written three letters, and they was lost.")
-    expect(marks(page)).to_have_count(1)
-    press(page, "Undo")
-    expect_text(page, LETTERS)
-    expect(marks(page)).to_have_count(2)
-
-    marks(page).first.click()
-    press(page, "Ignore")
-    expect(marks(page)).to_have_count(1)
-    assert result(page) == "I have wrote three letters, and they were lost."
-    page.get_by_role("textbox", name="Your text").press("End")
-    with page.expect_response("**/correct/batch"):
-        page.get_by_role("textbox", name="Your text").press_sequentially(" Yes.")
-    expect(marks(page)).to_have_count(1)
-    press(page, "Undo")
-    expect(marks(page)).to_have_count(2)
-
-
-def test_a_step_is_undone_where_it_was_after_more_was_typed_before_it(page: Page) -> None:
+def test_what_is_accepted_or_ignored_is_undone_where_it_was_after_more_was_typed(page: Page) -> None:
     write(page, LETTERS)
     marks(page).last.click()
     press(page, "Accept")
+    expect_text(page, "I have wrote three letters, and they were lost.")
+    expect(marks(page)).to_have_count(1)
+    marks(page).first.click()
+    press(page, "Ignore")
+    expect(marks(page)).to_have_count(0)
+    assert result(page) == "I have wrote three letters, and they were lost."
     page.get_by_role("textbox", name="Your text").press("Home")
-    page.get_by_role("textbox", name="Your text").press_sequentially("Well, ")
-    press(page, "Undo")
+    with page.expect_response("**/correct/batch"):
+        page.get_by_role("textbox", name="Your text").press_sequentially("Well, ")
+    expect(page.locator("#notice")).to_contain_text("Nothing is left to correct")
 
+    press(page, "Undo")
+    expect(marks(page)).to_have_count(1)
+    press(page, "Undo")
     expect_text(page, "Well, " + LETTERS)
+    expect(marks(page)).to_have_count(2)
 
 
 def test_all_can_be_done_by_keyboard_alone(page: Page) -> None:

@@ -13,7 +13,7 @@ import yaml
 
 from ops.run.embedded_redis import free_port
 from tests import system_tools
-from tests.running_system import RunningSystem, send, wait_until
+from tests.running_system import RunningSystem, child, send, wait_until
 from tests.system.conftest import KeyedSite
 
 DEPLOY = Path(__file__).resolve().parents[2] / "ops" / "deploy"
@@ -68,12 +68,7 @@ def test_prometheus_scrapes_a_server_whether_it_asks_for_keys_or_not(
     config, target = folder / "prometheus.yml", urlsplit(keyed_site.url if asks_for_keys else system.url).netloc
     config.write_text(config.read_text().replace("balancer:8080", target))
     port = free_port()
-    options = ["--config.file=prometheus.yml", f"--storage.tsdb.path={folder / 'data'}"]
-    command = [system_tools.find("prometheus"), *options, f"--web.listen-address=127.0.0.1:{port}"]
-    with (folder / "log").open("wb") as log, subprocess.Popen(command, cwd=folder, stdout=log, stderr=log) as process:
-        try:
-            wait_until(
-                lambda: _health(f"http://127.0.0.1:{port}") == ["up"], 30, lambda: (folder / "log").read_text()[-2000:]
-            )
-        finally:
-            process.terminate()
+    options = [f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}"]
+    options.append(f"--web.listen-address=127.0.0.1:{port}")
+    with child(system_tools.find("prometheus"), *options, port=port) as prometheus:
+        wait_until(lambda: _health(f"http://127.0.0.1:{port}") == ["up"], 30, lambda: prometheus.said()[-2000:])

@@ -16,12 +16,12 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from ops.drills.fleet import RedisFleet
-from ops.run import health, processes
+from ops.run import health
 from ops.run.embedded_redis import free_port
 from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedRedis
 from tests.mailbox_house import eventually
-from tests.running_system import post_sentence, status_of, wait_until
+from tests.running_system import ApiProcess, child, post_sentence, real_worker
 from worker.queue.connection import Address, RedisConnection
 from worker.queue.protocol import MailboxDown
 from worker.queue.redis_py import connect
@@ -54,26 +54,15 @@ def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def test_processes_serve_over_tls_each_as_its_own_user_and_rq_info_shows_them(server: GuardedRedis) -> None:
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    members = [_start("worker", server.url("worker")), _start("api", server.url("api"), "--port", str(port))]
-    try:
-        wait_until(lambda: status_of(url, "/readyz") == 200, 40, "a system that is ready")
-        reply = post_sentence(url, "He goed to school")
+    with real_worker(server.url("worker")), ApiProcess(server.url("api")) as api:
+        api.wait_until_ready(40)
+        reply = post_sentence(api.url, "He goed to school")
         assert health.has_lease(server.url("worker"), os.uname().nodename)
         command = [sys.executable, Path(sys.executable).with_name("rq"), "info", "-u", server.url("api")]
         info = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    finally:
-        for member in reversed(members):
-            processes.stop(member, 15)
 
     assert (reply.status, reply.body["corrected"]) == (200, "He went to school")
     assert "1 workers, 2 queues" in info
-
-
-def _start(role: str, redis_url: str, *options: str) -> subprocess.Popen[bytes]:
-    env = {**os.environ, "MINISERVE_REDIS_URL": redis_url}
-    return processes.spawn(processes.miniserve_command(role, *options), env)
 
 
 def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: Path) -> None:
@@ -101,14 +90,11 @@ def _asked(line: RedisConnection) -> list | None:
 def open_server(certificates: Path, tmp_path: Path) -> Iterator[str]:
     """The URL of a Redis over TLS that asks for no password."""
     port = free_port()
-    command = [system_tools.find("redis-server"), "--port", "0", "--tls-port", str(port), "--bind", "127.0.0.1",
-               "--tls-cert-file", str(certificates / "tls.crt"), "--tls-key-file", str(certificates / "tls.key"),
-               "--tls-ca-cert-file", str(certificates / "ca.crt"), "--tls-auth-clients", "no",
-               "--dir", str(tmp_path), "--save", ""]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    yield f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={certificates / 'ca.crt'}"
-    process.kill()
-    process.wait()
+    files = {"cert": "tls.crt", "key": "tls.key", "ca-cert": "ca.crt"}
+    options = [word for name, file in files.items() for word in (f"--tls-{name}-file", certificates / file)]
+    options += ["--port", 0, "--tls-port", port, "--bind", "127.0.0.1", "--tls-auth-clients", "no"]
+    with child(system_tools.find("redis-server"), *options, "--dir", tmp_path, "--save", "", port=port):
+        yield f"rediss://127.0.0.1:{port}/0?ssl_ca_certs={certificates / 'ca.crt'}"
 
 
 def test_the_first_command_of_a_pool_meets_no_session_ticket(open_server: str) -> None:

@@ -7,14 +7,13 @@ import signal
 import socket
 import subprocess
 import sys
-import urllib.request
+from contextlib import closing
 from pathlib import Path
 
-from ops.run import processes
 from ops.run.embedded_redis import free_port
 from tests import system_tools
 from tests.pace import patient
-from tests.running_system import post_sentence, status_of
+from tests.running_system import child, post_sentence, send, status_of
 
 ROOT = Path(__file__).resolve().parents[2]
 UNIT = (ROOT / "ops" / "deploy" / "systemd" / "miniserve.service").read_text(encoding="utf-8")
@@ -55,21 +54,11 @@ def test_the_service_starts_answers_and_stops_under_the_bans_of_the_unit(tmp_pat
     told = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)  # in place of systemd
     told.bind(environ.setdefault("NOTIFY_SOCKET", str(tmp_path / "notify")))
     told.settimeout(patient(40))
-    service = subprocess.Popen(
-        [sys.executable, "-c", CONFINED, str(MINISERVE), *line.split()],
-        env=environ,
-        cwd="/",
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
+    confined = [sys.executable, "-c", CONFINED, MINISERVE, *line.split()]
+    with child("/usr/bin/env", "-C", "/", *confined, env=environ, patience_s=30.0) as member, closing(told):
         assert told.recv(100) == b"READY=1"
         assert status_of(url, "/readyz") == 200
         assert post_sentence(url, "He goed home.").body["corrected"] == "He went home."
-        with urllib.request.urlopen(f"{url}/docs", timeout=10) as page:
-            assert b"miniserve" in page.read()
-        service.send_signal(signal.SIGTERM)
-        assert service.wait(int(stop_s)) == 0
-    finally:
-        processes.stop(service, 30)
-        told.close()
+        assert "miniserve" in send(url, "GET", "/docs").body
+        member.process.send_signal(signal.SIGTERM)
+        assert member.process.wait(int(stop_s)) == 0

@@ -58,17 +58,17 @@ def test_what_is_refused_for_good_is_given_up_at_once_and_the_next_goes_out(
 
 def test_posting_never_waits_for_a_receiver_that_hangs_and_keeps_the_newest() -> None:
     with WebhookReceiver(0, 200) as receiver, capture_logs() as logs:
-        webhook = Webhook(receiver.url, most_waiting=3)
+        webhook = Webhook(receiver.url, pauses_s=(0.01,), most_waiting=3)
         webhook.post({"alert": "first"})
         wait_until(lambda: len(receiver.payloads) == 1, 10, "the first is under way")
 
         for name in "abcde":
             webhook.post({"alert": name})
-        receiver.release.set()
-        wait_until(lambda: len(receiver.payloads) == 4, 10, "the rest")
+        receiver.hang_up()
+        wait_until(lambda: len(receiver.payloads) == 5, 10, "the rest")
         webhook.close(10)
 
-    assert alerts_of(receiver) == ["first", "c", "d", "e"]
+    assert alerts_of(receiver) == ["first", "first", "c", "d", "e"]
     assert [line["alert"] for line in logs] == ["a", "b"]
 
 
