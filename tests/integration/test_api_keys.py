@@ -72,6 +72,17 @@ def test_a_revoked_key_is_refused_on_every_replica_and_comes_back(replicas: list
     wait_until(lambda: all(correct(replica, GUEST).status == 200 for replica in replicas), 5, "let in again")
 
 
+def test_learners_of_one_key_are_not_those_of_another(replicas: list[ApiProcess]) -> None:
+    def anna(method: str, key: str, path: str = "/learners/anna", body: bytes | None = None) -> int:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        return send(replicas[0].url, method, path, body, headers).status
+
+    anna("POST", KEY, "/correct", b'{"sentence": "He goed home", "learner_id": "anna"}')
+    wait_until(lambda: anna("GET", KEY) == 200, 5, "its count")
+
+    assert [anna("GET", GUEST), anna("DELETE", GUEST), anna("GET", KEY)] == [404, 200, 200]
+
+
 def test_the_limit_of_a_key_holds_for_all_replicas_together(replicas: list[ApiProcess]) -> None:
     began_s = time.monotonic()
     replies = [correct(replica, SLOW) for replica in replicas * 20]

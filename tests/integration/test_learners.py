@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from redis import Redis
@@ -37,8 +37,12 @@ def correct(replica: Server, learner_id: str, **headers: str) -> Reply:
     return send(replica.url, "POST", "/correct", json.dumps(document).encode(), asked)
 
 
+def learner(replica: Server, learner_id: str) -> Reply:
+    return send(replica.url, "GET", f"/learners/{quote(learner_id, safe='')}")
+
+
 def corrections(replica: Server, learner_id: str) -> int:
-    reply = send(replica.url, "GET", f"/learners/{learner_id}")
+    reply = learner(replica, learner_id)
     return reply.body["corrections"] if reply.status == 200 else 0
 
 
@@ -52,12 +56,15 @@ def settled(replica: ApiProcess, learner_id: str, number: int) -> bool:
 
 
 def test_every_replica_adds_to_one_count_and_shows_it(replicas: list[ApiProcess]) -> None:
+    learner_id = "../caf\u00e9 \U0001f600%2F?a=b#c"  # any text is one
     for replica in replicas:
-        assert correct(replica, "anna").status == 200
+        assert correct(replica, learner_id).status == 200
 
     for replica in replicas:
-        assert settled(replica, "anna", 2)
-    reasons = send(replicas[0].url, "GET", "/learners/anna").body["reasons"]
+        assert settled(replica, learner_id, 2)
+    told = learner(replicas[0], learner_id).body
+    reasons = told["reasons"]
+    assert told["learner_id"] == learner_id
     assert ("irregular_past", 2, ["go"]) in [(one["reason"], one["count"], one["verbs"]) for one in reasons]
 
 
