@@ -1,7 +1,7 @@
 """Programs that others wrote for LanguageTool, installed and used as their users do.
 
-tests/system sends the requests that were recorded from them. This shows that they still send those, and what they make
-of the answers.
+tests/unit/test_languagetool_forms.py has what they send. This shows that they still do, and what they make of the
+answers.
 """
 
 from __future__ import annotations

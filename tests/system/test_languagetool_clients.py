@@ -1,16 +1,15 @@
-"""LanguageTool's HTTP API, used by a client that others wrote for it, by a page, and by the requests of many more."""
+"""LanguageTool's HTTP API, used by a client that others wrote for it, and by a page."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from urllib.parse import quote, urlencode
 
 import language_tool_python
 import pytest
 from language_tool_python.exceptions import LanguageToolError
 from playwright.sync_api import Browser
 
-from tests.running_system import post_sentence, send
+from tests.running_system import post_sentence
 from tests.system.conftest import KeyedSite
 
 WRONG = (
@@ -27,20 +26,6 @@ FRAMES = (
 SENTENCES = [frame.format(wrong, wrong) for frame in FRAMES for wrong in WRONG]
 TEXT = "\U0001f600 He goed home & late + 5%25. \u201cWe was 100% tired\u201d."
 MENDED = [("goed", "went"), ("was", "were")]
-FORM = urlencode({"language": "en-US", "text": TEXT})
-FORM_TYPE = "application/x-www-form-urlencoded"
-REQUESTS = {  # as these clients send them: method, query, body, Content-Type
-    "LibreOffice 7.4": ("POST", "", f"text={TEXT}&language=en-US", FORM_TYPE),
-    "Lokalize": ("POST", "", f"text={TEXT}&language=en-US", FORM_TYPE),
-    "TeXstudio 4.3": ("POST", "", f"language=en-US&text={quote(TEXT, '')}\n", "text/json"),
-    "langtool 2.3.8 (Emacs)": ("POST", "", FORM, FORM_TYPE),
-    "LTeX": ("POST", "", FORM, "application/json"),
-    "languagetool-rust": ("POST", f"?{FORM}", "", ""),
-    "gramma 1.6": ("POST", "", FORM, FORM_TYPE),
-    "pylanguagetool 0.11": ("POST", "", f"{FORM}&enabledOnly=False", FORM_TYPE),
-    "requests": ("POST", "", f"{FORM}&enabledOnly=False&level=picky", FORM_TYPE),
-    "language_tool_python 3.3, curl": ("GET", f"?{FORM}", "", ""),
-}
 OF_A_PAGE = """async ([url, key, text]) => {
   const body = new URLSearchParams({ text, language: "en-US", apiKey: key });
   const found = await (await fetch(`${url}/v2/check`, { method: "POST", body })).json();
@@ -89,20 +74,6 @@ def test_the_python_client_turns_rules_off_and_shows_the_error_that_it_gets(
         tool.disabled_rules = set()
     with pytest.raises(LanguageToolError, match="Error: The body has .* bytes"):
         tool.check("x" * 300_000)
-
-
-@pytest.mark.parametrize("client", REQUESTS)
-def test_what_other_clients_send_is_answered(site: str, client: str) -> None:
-    method, query, body, kind = REQUESTS[client]
-
-    reply = send(site, method, f"/v2/check{query}", body.encode(), {"Content-Type": kind} if kind else {})
-
-    units = TEXT.encode("utf-16-le")
-    places = [(2 * match["offset"], 2 * (match["offset"] + match["length"])) for match in reply.body["matches"]]
-    words = [units[start:end].decode("utf-16-le") for start, end in places]
-    rights = [match["replacements"][0]["value"] for match in reply.body["matches"]]
-    assert [*zip(words, rights, strict=True)] == MENDED
-    assert all(match["shortMessage"] and match["message"] for match in reply.body["matches"])
 
 
 def test_a_page_of_another_origin_asks_with_its_key(browser: Browser, keyed_site: KeyedSite) -> None:

@@ -39,17 +39,9 @@ def test_a_match_has_the_members_that_clients_of_languagetool_read(client: Flask
     assert document["warnings"] == {"incompleteResults": False}
     assert document["language"]["code"] == document["language"]["detectedLanguage"]["code"] == "en-US"
     assert document["sentenceRanges"] == [[0, 17]]
-    why = "The past tense of 'go' is the irregular form 'went'."
-    assert match == {
-        "message": why, "shortMessage": "Irregular past", "replacements": [{"value": "went", "confidence": 0.9933}],
-        "offset": 3, "length": 4, "context": {"text": "He goed to school", "offset": 3, "length": 4},
-        "sentence": "He goed to school", "type": {"typeName": "Other"},
-        "rule": {
-            "id": "irregular_past", "description": "Irregular past", "issueType": "grammar",
-            "category": {"id": "GRAMMAR", "name": "Grammar"},
-        },
-        "ignoreForIncompleteSentence": False, "contextForSureMatch": 0,
-    }  # fmt: skip
+    assert match["replacements"] == [{"value": "went", "confidence": 0.9933}]
+    assert match["message"] == "The past tense of 'go' is the irregular form 'went'."
+    assert match["shortMessage"] == "Irregular past"
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])

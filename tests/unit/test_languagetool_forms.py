@@ -161,7 +161,7 @@ def test_other_errors_below_v2_are_lines_of_text_too(client: FlaskClient) -> Non
         ({"enabledRules": "past_tense", "enabledOnly": "true"}, 0),
         ({"enabledRules": "irregular_past", "enabledOnly": "true"}, 1),
         ({"enabledCategories": "GRAMMAR", "enabledOnly": "yes"}, 1),
-        *[({"enabledRules": "past_tense", "enabledOnly": no}, 1) for no in ("True", "1", "perhaps")],
+        *[({"enabledRules": "past_tense", "enabledOnly": no}, 1) for no in ("False", "True", "1", "perhaps")],
         ({"mode": "textLevelOnly"}, 0),
         ({"level": "picky", "motherTongue": "de", "username": "x", "unknown": "1"}, 1),
     ],
