@@ -8,7 +8,7 @@ the answer (`  > `), unless it is the sentence with all that is put in, and what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from api.grammar.correction import Correction
@@ -38,15 +38,6 @@ def parse(marked: str) -> tuple[str, list[ScriptEdit]]:
         edits.append(ScriptEdit(starts.index(mark.start() - shorter), count_words(old), new, Reason[reason]))
         shorter += len(mark[0]) - len(old)
     return sentence, edits
-
-
-def mend(pipeline: TextPipeline, text: str, words: Mapping[str, tuple[str, Reason]]) -> Correction:
-    """A text in which each of these words is mended, as by a perfect model."""
-    draft, outputs = pipeline.prepare_text(text), []
-    for sentence in draft.sentences:
-        wrong = [(number, words[word]) for number, word in enumerate(sentence.prompt.words) if word in words]
-        outputs.append(pipeline._tokenizer.encode_output([ScriptEdit(number, 1, *mended) for number, mended in wrong]))
-    return pipeline.conclude_text(draft, outputs)
 
 
 def blocks() -> Iterator[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import json
 import signal
@@ -9,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import ceil
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,9 +19,10 @@ from redis import Redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.running_system import RunningSystem, post_json, wait_until
 from worker.queue import heartbeat
-from worker.queue.connection import Address, RedisConnection
+from worker.queue.connection import Address, Command, RedisConnection, checked
 from worker.queue.heartbeat import LIVE, Heartbeat
 from worker.queue.protocol import BEAT_S, WorkerReport
+from worker.queue.redis_observer import RedisObserver
 
 TEXTS = {"sentences": [f"He goed to school {number} times and they was late." for number in range(40)]}
 
@@ -105,6 +108,24 @@ def test_ten_seconds_of_every_worker_are_kept_whatever_their_number(
 
     assert len(kept) == num_workers and sum(kept.values()) < 2 * num_workers * num_beats
     assert sum(kept.values()) >= num_workers * num_beats
+
+
+def test_a_look_has_all_that_was_told_since_the_one_before_and_nothing_older(redis_url: str) -> None:
+    connection = RedisConnection(Address(redis_url))
+
+    async def ask(command: Command) -> Any:
+        return checked(connection.ask(command)[0])
+
+    def told_and_looked(place: str) -> tuple[list[str], str]:
+        for _ in range(200):
+            connection.ask(("XADD", LIVE, "*", "news", "{}"))
+        return asyncio.run(RedisObserver(ask).news(place))
+
+    before, place = told_and_looked("")
+    news, _ = told_and_looked(place)
+    connection.close()
+
+    assert before == [] and news == ["{}"] * 200
 
 
 def test_a_viewer_does_not_hold_up_a_stop(system: RunningSystem) -> None:

@@ -69,5 +69,11 @@ def test_names_borrowed_words_and_short_texts_raise_no_doubt(text: str) -> None:
     assert nothing_found(language_of(text)) == NOTHING_FOUND
 
 
+def test_edits_that_are_less_certain_than_asked_are_not_passed_over_in_silence() -> None:
+    said = [nothing_found(language_of("He goed home."), num_unsure) for num_unsure in (1, 2)]
+
+    assert ["1 edit that is less" in said[0], "2 edits that are less" in said[1]] == [True, True]
+
+
 def test_a_long_text_is_judged_by_its_beginning_in_bounded_time() -> None:
     assert nothing_found(language_of("Das ist nicht gut. " * 50 + "word " * 100_000)) == NOT_ENGLISH

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
@@ -16,7 +15,6 @@ from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.errors import NotReady, RateLimited
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, client_of, corrector_of
-from worker.queue.redis_observer import RedisObserver
 
 SETTINGS = Settings(mode="sync")
 
@@ -95,49 +93,3 @@ def test_who_asks_for_the_head_of_the_events_gets_no_stream() -> None:
     response = client_of().head("/ops/events")
 
     assert (response.data, response.content_type) == (b"", "text/event-stream; charset=utf-8")
-
-
-class Stream(RedisObserver):
-    """Stands for Redis: a stream of what workers have sent."""
-
-    def __init__(self) -> None:
-        super().__init__(self.ask)
-        self.entries: list[tuple[bytes, list[bytes]]] = []
-
-    async def observe(self) -> Observed:
-        return Observed(now=Moment(at_s=1.0))
-
-    def tell(self, number: int, worker: str = "w") -> None:
-        news = {"worker": worker, "at_ms": number, "iterations": [[5.0, [[0, number, 5, 0]], [], [0, number, 2]]]}
-        self.entries.append((f"{number}-0".encode(), [b"news", json.dumps(news).encode()]))
-
-    async def ask(self, command: tuple[object, ...]) -> object:
-        if command[0] == "XREVRANGE":
-            return self.entries[:-2:-1]
-        if command[0] != "XRANGE":
-            return None
-        since = int(str(command[2])[1:].partition("-")[0])
-        return [one for one in self.entries if int(one[0].partition(b"-")[0]) > since]
-
-
-def test_what_was_told_before_the_first_look_is_no_news() -> None:
-    stream = Stream()
-    for number in range(1, 200):
-        stream.tell(number)
-
-    none, place = asyncio.run(stream.news(""))
-    stream.tell(200)
-    (news,), _ = asyncio.run(stream.news(place))
-
-    assert none == [] and json.loads(news)["at_ms"] == 200
-
-
-def test_a_viewer_of_many_workers_gets_what_all_of_them_tell_at_a_look() -> None:
-    stream = Stream()
-    viewer = Hub(replace(services_of(corrector_of(FakeMailbox()), SETTINGS), observer=stream)).watch(lambda: False)
-    next_of(viewer)
-    next_of(viewer)
-    for number in range(1, 201):
-        stream.tell(number)
-
-    assert next_of(viewer).count(b"event: batch\ndata: {") == 200

@@ -26,7 +26,7 @@ from api.grammar.language import NOTHING_FOUND
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
 from api.grammar.tokenizer import Tokenizer
-from scheduler.errors import InvalidRequest, SentenceTooLong
+from scheduler.errors import SentenceTooLong
 from scheduler.messages import ID_BITS
 from tests.corrections import PIPELINE, TOKENIZER, conclude
 
@@ -109,11 +109,6 @@ def test_a_huge_text_without_a_blank_is_refused_before_it_is_tokenized(piece: st
 
     with not_asked, pytest.raises(SentenceTooLong):
         PIPELINE.prepare(piece * 10_000)
-
-
-def test_blanks_are_kept_up_to_the_limit_of_characters() -> None:
-    with pytest.raises(InvalidRequest, match=r"20,006 characters; at most 8,000"):
-        PIPELINE.prepare("He" + " " * 20_000 + "goed")
 
 
 @pytest.mark.parametrize(

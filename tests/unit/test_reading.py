@@ -9,12 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.grammar.correction import Correction, NoteCode
-from api.grammar.edit_script import EOS_ID
-from api.grammar.pipeline import TextPipeline
+from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.reasons import Reason
-from tests import corrections
+from tests.corrections import PIPELINE, TOKENIZER
 
-PIPELINE = TextPipeline.load()
 MENDED = {
     "goed": ("went", Reason.PAST_IRREG), "waited": ("waiting", Reason.BE_ING), "don't": ("doesn't", Reason.SVA_SG),
     "was": ("were", Reason.SVA_BE),
@@ -32,7 +30,12 @@ SENTENCES = st.lists(
 
 
 def mend(text: str) -> Correction:
-    return corrections.mend(PIPELINE, text, MENDED)
+    """A text in which each of these words is mended, as by a perfect model."""
+    draft, outputs = PIPELINE.prepare_text(text), []
+    for sentence in draft.sentences:
+        wrong = [(number, MENDED[word]) for number, word in enumerate(sentence.prompt.words) if word in MENDED]
+        outputs.append(TOKENIZER.encode_output([ScriptEdit(number, 1, *mended) for number, mended in wrong]))
+    return PIPELINE.conclude_text(draft, outputs)
 
 
 def seen(text: str) -> str:
