@@ -38,14 +38,6 @@ def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _no_file_in_the_home_of_who_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Workers remember what their self-test found."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-        yield
-
-
 @pytest.fixture(autouse=True)
 def _mailboxes_in_this_process_are_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's end that the machine is too busy to run keeps its lease. A test that is about a death ends one."""

@@ -21,7 +21,6 @@ from scheduler.settings import Settings
 
 _LITTLE_USED = 0.1
 _ARITHMETIC = ("predicted-wait-long", "utilization-high", "littles-law-broken")  # the table and the advice say it
-_WHOLE = ("workers_needed", "queue_bound_tokens", "num_workers", "num_waiting", "num_running")
 
 Figures = dict[str, float]
 
@@ -53,39 +52,23 @@ def figures_of(now: Snapshot) -> Figures:
     figures = {name: value for name, value in found.items() if value is not None}
     if missing := sorted(found.keys() - figures.keys()):
         raise ScrapeError(f"the server does not report {missing[0]}: is it older than this command?")
-    return figures | {name: int(figures[name]) for name in _WHOLE}
+    return figures
 
 
 def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
-    """What one worker serves, how much of it is used, what follows; or a fault that no worker would mend."""
-    num_workers = figures["num_workers"]
-    if num_workers == 0:
-        return "No worker is live, so nothing is answered: start one."
+    """How much of the workers is used, and what follows; or a fault that no worker would mend."""
     if trouble := next((alert for alert in alerts if alert.name not in _ARITHMETIC), None):
         return trouble.sentence
     if figures["service_rate_tokens_per_s"] <= 0:
         local = "The modes sync and threaded have no queue, and so none of these figures."
         return f"{local} In the others nothing is known yet of what a worker can do: send some requests and ask again."
-    start = f"One worker serves {figures['service_rate_tokens_per_s'] / num_workers:,.0f} tokens/s; "
-    if figures["utilization"] <= 0:
-        return start + "no request has come in the last seconds."
-    who = "it is" if num_workers == 1 else f"all {num_workers} are"
-    used, rate = words.percent(figures["utilization"]), words.number(figures["arrival_rate_per_s"])
-    return f"{start}at the present {rate} requests/s {who} {used} used. {_next_step(figures)}"
-
-
-def _next_step(figures: Figures) -> str:
-    needed, used = figures["workers_needed"], figures["utilization"]
-    missing = needed - figures["num_workers"]
-    if missing > 0:
-        goal = f"the use below {MAX_UTILIZATION:.0%}" if used > MAX_UTILIZATION else "the wait in its limit"
-        return f"Add {missing} worker{'s' if missing > 1 else ''}: {needed} keep {goal}."
-    spare = f" {needed} would do for now." if missing < 0 else ""
+    used, rate_per_s = figures["utilization"], figures["arrival_rate_per_s"]
+    start = f"At the present {words.number(rate_per_s)} requests/s the workers are {words.percent(used)} used"
+    if (missing := figures["workers_needed"] - figures["num_workers"]) > 0:
+        return f"{start}: add {missing:g} for a use below {MAX_UTILIZATION:.0%} and a wait in its limit."
     if used < _LITTLE_USED:  # ten times the load would be a guess, and other things would be full first
-        return f"Enough for now; ask again under load for how much more.{spare}"
-    return (
-        f"Enough until about {words.number(figures['arrival_rate_per_s'] * MAX_UTILIZATION / used)} requests/s.{spare}"
-    )
+        return f"{start}: enough for now. Ask again under load for how much more."
+    return f"{start}: enough until about {words.number(rate_per_s * MAX_UTILIZATION / used)} requests/s."
 
 
 def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
@@ -99,8 +82,8 @@ def rows(figures: Figures) -> Iterator[tuple[str, str, str, str, str]]:
     yield "mu", "service rate, all batches full", f"{figures['service_rate_tokens_per_s']:,.0f}", "tokens/s", audit
     yield "rho", "utilization", words.percent(figures["utilization"]), "", recent
     yield "Wq", "predicted wait of a new request", f"{1e3 * figures['predicted_wait_s']:,.1f}", "ms", turn
-    yield "B", "queue bound for the deadline", f"{figures['queue_bound_tokens']:,}", "tokens", audit
-    yield "", "requests waiting", f"{figures['num_waiting']:,}", "", "now"
-    yield "", "requests running", f"{figures['num_running']:,}", "", "now"
-    yield "m", "live workers", f"{figures['num_workers']:,}", "", "now"
-    yield "m*", "workers needed", f"{figures['workers_needed']:,}", "", recent
+    yield "B", "queue bound for the deadline", f"{figures['queue_bound_tokens']:,.0f}", "tokens", audit
+    yield "", "requests waiting", f"{figures['num_waiting']:,.0f}", "", "now"
+    yield "", "requests running", f"{figures['num_running']:,.0f}", "", "now"
+    yield "m", "live workers", f"{figures['num_workers']:,.0f}", "", "now"
+    yield "m*", "workers needed", f"{figures['workers_needed']:,.0f}", "", recent

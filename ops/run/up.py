@@ -93,10 +93,8 @@ def warn_if_open(settings: Settings) -> None:
     if is_loopback(settings.host) or settings.api_keys_file:
         return
     where = f"--host {settings.host} opens port {settings.port} to every machine that can reach this one"
-    for line in ("*" * 80, f"{where},", "without keys: all may use the service, read its figures and load it.",
-                 "Ask for keys (--api-keys-file), put a proxy with a log-in in front, or leave out --host.",
-                 "*" * 80):  # fmt: skip
-        _say(f"WARNING: {line}")
+    _say(f"WARNING: {where}, without keys: all may use the service, read its figures and load it.")
+    _say("WARNING: ask for keys (--api-keys-file), put a proxy with a log-in in front, or leave out --host.")
 
 
 def is_loopback(host: str) -> bool:
@@ -225,10 +223,10 @@ def _supervisor(
     for name, number in zip(("prefill", "decode"), pools, strict=True):
         workers += [role(f"{name} worker {each}", "worker", "--role", name) for each in range(1, number + 1)]
     api = [role("api", "api")]
-    monitor = [role("monitor", "monitor", is_optional=True)] if settings.alert_webhook else []
+    monitor = [role("monitor", "monitor")] if settings.alert_webhook else []
     # On loopback only, for every MINISERVE_HOST: it has no log-in. Its stop takes two seconds, on a busy machine five.
     on_loopback = ("dashboard", "--host", "127.0.0.1", "--dashboard-open")
-    dashboard = [role("dashboard", *on_loopback, output=subprocess.DEVNULL, is_optional=True)] if with_dashboard else []
+    dashboard = [role("dashboard", *on_loopback, output=subprocess.DEVNULL)] if with_dashboard else []
     members = [*redis_stage, *workers, *api, *dashboard, *monitor]
     return Supervisor(members, [monitor, api, workers, dashboard, redis_stage], _say)
 

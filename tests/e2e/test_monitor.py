@@ -50,4 +50,4 @@ def test_capacity_tells_the_rates_that_a_replica_measures(system: RunningSystem)
 
     wait_until(are_measured, 20, "measured rates")
 
-    assert told["num_workers"] == 1 and told["advice"].startswith("One worker serves ")
+    assert told["num_workers"] == 1 and told["advice"].startswith("At the present ")

@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 
 from ops.run.doctor import Finding, examine
-from ops.run.embedded_redis import EmbeddedRedis, start
+from ops.run.embedded_redis import EmbeddedRedis
 from tests import guarded_redis
 from tests.guarded_redis import GuardedRedis
 
@@ -40,14 +40,6 @@ def test_a_user_who_may_do_everything_is_a_fault_that_says_what(private_redis: E
     assert "users.acl" in users.remedy
     with Redis.from_url(private_redis.url) as client:
         assert (client.config_get("*"), client.dbsize()) == before
-
-
-def test_the_one_user_of_a_guarded_server_may_no_more_than_needed(tmp_path) -> None:
-    server = start(tmp_path, is_guarded=True)
-    try:
-        assert of_redis(server.socket_url)["Redis users"].remedy == ""
-    finally:
-        server.stop()
 
 
 def test_a_wrong_password_is_told_from_a_redis_that_is_away(server: GuardedRedis) -> None:

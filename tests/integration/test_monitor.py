@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -66,19 +65,6 @@ def test_a_redis_that_dies_and_returns_is_told_and_the_monitor_goes_on(
         finally:
             again.stop()
         assert "CRET" not in monitor.said()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_monitor_with_status_0(
-    redis_url: str, receiver: WebhookReceiver, tmp_path: Path, number: signal.Signals
-) -> None:
-    with Monitor(redis_url, receiver.url, tmp_path) as monitor:
-        wait_until(monitor.is_healthy, 10, "healthy")
-
-        monitor.process.send_signal(number)
-
-        assert monitor.process.wait() == 0
-        assert '"stopped"' in monitor.said()
 
 
 def test_a_signal_ends_the_monitor_while_redis_is_away_and_the_webhook_hangs(tmp_path: Path) -> None:

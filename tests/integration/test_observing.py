@@ -8,13 +8,11 @@ from unittest.mock import patch
 import pytest
 from redis import Redis
 
-from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.capacity.observed import WorkerFacts
 from tests.scripted_queue import START_S, ScriptedQueue
 from worker.queue.connection import Address
 from worker.queue.heartbeat import Reporter
-from worker.queue.protocol import MailboxDown
 from worker.queue.redis_observer import SystemReader
 
 
@@ -32,16 +30,6 @@ def test_a_moment_is_known_to_the_microsecond(queue: ScriptedQueue) -> None:
     queue.now_s = 7.123457
 
     assert queue.observe().now.at_s == START_S + 7.123457
-
-
-def test_what_several_processes_counted_adds_up(queue: ScriptedQueue) -> None:
-    reporters = [Reporter() for _ in range(3)]
-
-    for number, reporter in enumerate(reporters, start=1):
-        queue.report(reporter, prompt_tokens=number, iteration__t=number / 8)
-        queue.report(reporter, prompt_tokens=10 * number, iteration__t=number / 4)
-
-    assert queue.observe().totals == {"prompt_tokens": 60, "iteration:t": 1.5}
 
 
 def test_replicas_count_as_long_as_they_report(queue: ScriptedQueue) -> None:
@@ -212,22 +200,6 @@ def test_a_user_who_may_not_ask_for_memory_is_told_everything_else(private_redis
     observatory.close()
 
     assert (seen.counts["accepted"], seen.redis_memory_bytes) == (1, 0)
-
-
-def test_an_observatory_without_redis_says_so_and_recovers(private_redis: EmbeddedRedis) -> None:
-    observatory = SystemReader(Address(private_redis.url))
-    assert observatory.observe().counts["duplicates"] == 0
-    private_redis.process.kill()
-    private_redis.process.wait()
-    with pytest.raises(MailboxDown):
-        observatory.observe()
-
-    again = embedded_redis.start(private_redis.directory, private_redis.port)
-    try:
-        assert observatory.observe().num_waiting == 0
-    finally:
-        observatory.close()
-        again.stop()
 
 
 def test_a_moment_has_the_answers_of_the_api_by_kind_and_how_late_its_loops_are(queue: ScriptedQueue) -> None:

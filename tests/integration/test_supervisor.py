@@ -13,7 +13,6 @@ import pytest
 
 from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Member, Signals, Supervisor
 from tests.pace import patient
-from tests.running_system import is_running
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 DEAF = [
@@ -77,26 +76,6 @@ def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: 
     assert [line.endswith("; take another one") for line in said] == [False, False, True]
 
 
-def test_an_optional_child_that_never_runs_is_given_up_with_a_line_and_costs_nobody_else(
-    signals: Signals, said: list[str]
-) -> None:
-    api, dashboard = _child("api", SLEEP), _child("dashboard", [sys.executable, "-c", "raise SystemExit(3)"])
-    dashboard.is_optional = True
-    supervisor = Supervisor([api, dashboard], [[api], [dashboard]], said.append)
-    supervisor.start()
-
-    is_given_up = _run_until(supervisor, signals, lambda: not dashboard.is_kept)
-    longest_wait_s = supervisor.revive()
-    lines, hopeless, is_api_alive = list(said), supervisor.hopeless(), api.is_alive
-    supervisor.stop(signals)
-
-    assert is_given_up and hopeless is None and is_api_alive
-    assert len(lines) == MOST_QUICK_DEATHS
-    assert lines[-1].endswith("ended with exit status 3; given up, the others go on")
-    assert longest_wait_s > 1.0
-    assert said[len(lines) :] == ["stopping api"]
-
-
 def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Signals, said: list[str]) -> None:
     child = _child("api", DEAF, patience_s=0.3, output=subprocess.PIPE)
     supervisor = Supervisor([child], [[child]], said.append)
@@ -121,25 +100,4 @@ def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None
 
     assert not child.is_alive
     helper.wait()
-    child.process.stdout.close()
-
-
-def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: Signals, said: list[str]) -> None:
-    family = (
-        "import subprocess, sys, time\n"
-        "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid, flush=True)\n"
-        "time.sleep(60)"
-    )
-    child = _child("api", [sys.executable, "-c", family], output=subprocess.PIPE)
-    supervisor = Supervisor([child], [[child]], said.append)
-    supervisor.start()
-    first, grandchild = child.process, int(child.process.stdout.readline())
-
-    first.kill()
-    is_back = _run_until(supervisor, signals, lambda: child.process is not first)
-    is_gone = _run_until(supervisor, signals, lambda: not is_running(grandchild))
-    supervisor.stop(signals)
-
-    assert is_back and is_gone
-    first.stdout.close()
     child.process.stdout.close()

@@ -50,12 +50,6 @@ def ended(done: int, failed: int) -> tuple[Observed, Capacity]:
     return replace(WELL, history=moments[:1], now=moments[1]), CALM
 
 
-def replied(replies: int, errors: int) -> tuple[Observed, Capacity]:
-    """So many HTTP answers with 2xx and 5xx within the last ten seconds."""
-    moments = Moment(at_s=0.0), Moment(at_s=10.0, replies=replies, errors=errors)
-    return replace(WELL, history=moments[:1], now=moments[1]), CALM
-
-
 def late(mean_s: float) -> tuple[Observed, Capacity]:
     moments = Moment(at_s=0.0), Moment(at_s=5.0, loop_ticks=40, loop_late_s=40 * mean_s)
     return replace(WELL, history=moments[:1], now=moments[1]), CALM

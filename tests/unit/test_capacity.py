@@ -49,6 +49,8 @@ def test_the_figures_of_a_steady_system_are_those_of_its_books() -> None:
     assert capacity.residual == pytest.approx(0.0)
     offered_tokens_per_s = 11 * 22  # 18 prompt and 4 output tokens; refused ones, too
     assert capacity.utilization == pytest.approx(offered_tokens_per_s / capacity.service_rate_tokens_per_s)
+    full_per_s = capacity.service_rate_tokens_per_s / 22
+    assert capacity.queue_bound_tokens == pytest.approx(full_per_s * 50 * SETTINGS.request_timeout_s, abs=1)
 
 
 def test_full_batches_of_two_workers_serve_twice_as_much() -> None:
@@ -87,6 +89,16 @@ def test_a_backlog_is_waited_for_at_the_full_rate() -> None:
     full_per_s = full.service_rate_tokens_per_s / 22
     assert full.predicted_wait_s == pytest.approx(101 / full_per_s)
     assert calm.predicted_wait_s == pytest.approx(0.025)  # always busy: half an iteration
+
+
+@pytest.mark.parametrize(("num_workers", "wait_ms"), [(1, 25.0), (2, 17.83), (4, 0.6605)])
+def test_a_request_with_room_waits_for_the_next_exchange_of_a_worker(num_workers: int, wait_ms: float) -> None:
+    """Of iterations of 50 ms. 10 requests/s come in; workers who are busy half of the time are seldom all busy."""
+    workers = tuple(replace(WORKER, name=f"worker-{number}") for number in range(num_workers))
+
+    capacity = measure(observed(workers=workers), SETTINGS)
+
+    assert 1e3 * capacity.predicted_wait_s == pytest.approx(wait_ms, rel=1e-3)
 
 
 def test_without_a_live_worker_nothing_is_served_before_the_deadline() -> None:

@@ -104,10 +104,3 @@ def test_an_answer_in_json_is_one_line_to_every_reader_of_lines(end_of_line: str
     (line,) = _line(correction, as_json=True).splitlines()
 
     assert json.loads(line)["corrected"] == correction.corrected
-
-
-def test_a_batch_of_texts_gets_an_outcome_each_in_order():
-    outcomes = OfflineCorrector(PIPELINE, FakeEngine()).correct_batch(["He goed.", "", "One. Two."])
-
-    assert isinstance(outcomes[1], InvalidRequest)
-    assert [outcomes[at].corrected for at in (0, 2)] == ["He goed.", "One. Two."]

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pytest
 
 from ops.observe.picture import Frame
 from ops.observe.scrape import Scrape, parse
-from ops.observe.snapshot import Latency, Snapshot, snapshot
+from ops.observe.snapshot import Snapshot, snapshot
 from ops.observe.top import WINDOW_S, Watch
 from scheduler.settings import Settings
 from tests.metrics_text import metrics_text
@@ -82,12 +82,6 @@ def test_a_window_without_time_has_gauges_but_no_rates_and_no_percentiles(at_s: 
     assert view.latency["e2e"].count == count
 
 
-def test_a_window_in_which_nothing_ended_has_no_percentiles() -> None:
-    still = parse(metrics_text(100.0), 110.0)
-
-    assert snapshot(reading(100.0), still, SETTINGS).latency["e2e"] == Latency()
-
-
 @pytest.mark.parametrize(
     ("earlier", "later", "slo_ms", "alerts"),
     [
@@ -143,17 +137,3 @@ def test_the_window_reaches_ten_seconds_back_or_to_the_reading_before(seconds: I
         watch.add(reading(float(second)), NOON)
 
     assert watch.frame.snapshot.window_s == window_s
-
-
-def test_a_server_that_goes_away_leaves_its_last_values_and_since_when_until_it_comes_back() -> None:
-    watch = Watch(Frame("http://h"), SETTINGS)
-    watch.add(reading(100.0), NOON)
-    watch.miss("no route", NOON + timedelta(seconds=1))
-    watch.miss("refused", NOON + timedelta(seconds=2))
-    away = watch.frame
-    watch.add(reading(103.0), NOON + timedelta(seconds=3))
-
-    assert (away.read_at, away.away_since, away.why) == (NOON, NOON + timedelta(seconds=1), "refused")
-    assert away.snapshot.queue["waiting"] == 15
-    assert (watch.frame.away_since, watch.frame.why) == (None, "")
-    assert watch.frame.read_at == NOON + timedelta(seconds=3)

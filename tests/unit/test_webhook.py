@@ -14,19 +14,6 @@ def alerts_of(receiver: WebhookReceiver) -> list[str]:
     return [payload["alert"] for payload in receiver.payloads]
 
 
-def test_a_fault_of_the_sending_itself_is_logged_and_the_next_payload_goes_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    with WebhookReceiver() as receiver, capture_logs() as logs:
-        webhook = Webhook(receiver.url, pauses_s=())
-        with monkeypatch.context() as patched:
-            patched.setattr(webhook, "_opener", None)
-            webhook.post({"alert": "a"})
-            wait_until(lambda: logs, 10, "given up")
-        webhook.post({"alert": "b"})
-        webhook.close(10)
-
-    assert (logs[0]["reason"], alerts_of(receiver)) == ("AttributeError", ["b"])
-
-
 @pytest.mark.parametrize("status", [500, 429, 408])
 def test_what_may_go_better_later_is_tried_again(status: int) -> None:
     with WebhookReceiver(status, status, 200) as receiver, capture_logs() as logs:

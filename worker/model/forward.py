@@ -6,7 +6,7 @@ computes queries, output and logits only for the rows whose next token is wanted
 
 A sequence gets the same bits in every batch, where BLAS computes a row alike in every batch of two or more:
 no row is multiplied alone (`MIN_ROWS`), and how wide its longest neighbour makes the contexts changes no sum
-(worker/model/attention.py). ops/run/kernels.py tests whether it holds on a machine.
+(worker/model/attention.py). tests/unit/test_batch_invariance.py tests it.
 
 It knows arrays only: no text, no time, no queue. Shapes: R packed rows, P prompts, S sequences (prompts and decoding
 ones), G those of a group, T tokens, H heads, D head width, C model width, V vocabulary, N rows of the arena.
