@@ -13,16 +13,15 @@ from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
     SteppedWorkerMailbox,
-    SubmittingMailbox,
     a_request,
     an_answer,
     answer,
     eventually,
     take,
 )
-from worker.pools.decode import DECODE_QUEUE, DecodeEnd
+from worker.pools.decode import DecodeEnd
 from worker.pools.prefill import MOST_READ, PrefillEnd, ReadPrompt
-from worker.queue.protocol import MailboxDown, Submission, WorkerReport
+from worker.queue.protocol import MailboxDown, WorkerReport
 
 
 class SteppedPrefillEnd(SteppedWorkerMailbox, PrefillEnd):
@@ -65,36 +64,11 @@ def handoffs(deliveries: tuple[Delivery, ...]) -> dict[str, bytes]:
     return {one.request.request_id: one.handed for one in deliveries}
 
 
-def a_request_that_was_read(pools: Pools) -> tuple[SubmittingMailbox, Submission, PrefillEnd]:
-    api, worker = pools.api(), pools.prefill()
-    ticket = api.submit(a_request("a"))
-    assert take(worker) == ["a"]
-    hand_over(worker, "a")
-    return api, ticket, worker
-
-
 @pytest.fixture
 def pools(redis_url: str) -> Iterator[Pools]:
     found = Pools(redis_url)
     yield found
     found.close()
-
-
-def test_what_was_read_goes_on_elsewhere_and_is_answered_once(pools: Pools) -> None:
-    api, ticket, reader = a_request_that_was_read(pools)
-    life_ms, writer = pools.client.pttl("miniserve:handoff:a"), pools.decode()
-
-    taken = writer.exchange((), AMPLE)
-    late = reader.exchange([an_answer("a", 9)], AMPLE)
-    answer(writer, "a")
-
-    assert 0 < life_ms <= 10_000
-    assert handoffs(taken.deliveries) == {"a": b"state of a"}
-    assert late.is_empty
-    assert api.wait(ticket) == an_answer("a")
-    assert (reader.num_duplicates, writer.num_duplicates) == (1, 0)
-    assert pools.client.exists("rq:queue:correct", DECODE_QUEUE, "rq:wip:correct") == 0
-    assert pools.client.keys("miniserve:hand*") == []
 
 
 @pytest.mark.parametrize("why", ["gone", "of another type", "Redis was half full"])
@@ -138,14 +112,6 @@ def test_what_was_read_while_redis_was_away_is_read_again(pools: Pools) -> None:
     assert api.wait(ticket) == an_answer("a")
 
 
-def test_what_was_read_and_redis_lost_is_read_again(pools: Pools) -> None:
-    _, _, reader = a_request_that_was_read(pools)
-
-    pools.client.delete(DECODE_QUEUE)
-
-    assert eventually(lambda: take(reader)) == ["a"]
-
-
 def test_no_prompt_is_read_while_many_wait_for_decode_workers(pools: Pools) -> None:
     api, reader, writer = pools.api(), pools.prefill(), pools.decode()
     names = [f"r{number}" for number in range(MOST_READ)]
@@ -173,14 +139,18 @@ def test_a_prefill_worker_takes_nothing_while_no_decode_worker_is_there(pools: P
     eventually(lambda: take(reader) == ["a"])
 
 
-def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way(pools: Pools) -> None:
-    api, reader = pools.api(), pools.prefill()
+def test_the_append_only_file_gets_no_bytes_of_what_is_on_its_way_and_redis_keeps_none(pools: Pools) -> None:
+    api, reader, writer = pools.api(), pools.prefill(), pools.decode()
     api.submit(a_request("a"))
     assert take(reader) == ["a"]
     before = pools.client.info("persistence")["aof_current_size"]
 
     hand_over(reader, "a", handoff=bytes(1 << 20))
-    taken = pools.decode().exchange((), AMPLE)
+    life_ms = pools.client.pttl("miniserve:handoff:a")
+    taken = writer.exchange((), AMPLE)
+    answer(writer, "a")
 
+    assert 0 < life_ms <= 10_000
+    assert pools.client.keys("miniserve:hand*") == []
     assert len(handoffs(taken.deliveries)["a"]) > 1 << 20
     assert pools.client.info("persistence")["aof_current_size"] - before < 1 << 16
