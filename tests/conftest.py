@@ -11,6 +11,7 @@ from hypothesis import settings
 from redis import Redis
 
 from ops.run import embedded_redis
+from tests.mailbox_house import RedisHouse
 from tests.pace import patient
 from worker.model.blas import configure_blas
 from worker.queue import worker_end
@@ -62,6 +63,14 @@ def redis_url(redis_server: embedded_redis.EmbeddedRedis) -> str:
     with Redis(port=redis_server.port) as client:
         client.flushall()
     return redis_server.url
+
+
+@pytest.fixture
+def house(redis_url: str) -> Iterator[RedisHouse]:
+    """Mailboxes over the shared server."""
+    house = RedisHouse(redis_url)
+    yield house
+    house.close()
 
 
 @pytest.fixture

@@ -13,14 +13,6 @@ from tests.running_system import ApiProcess
 from tests.scripted_queue import ScriptedQueue
 
 
-@pytest.fixture
-def house(redis_url: str) -> Iterator[RedisHouse]:
-    """Mailboxes over the shared Redis."""
-    house = RedisHouse(redis_url)
-    yield house
-    house.close()
-
-
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
     """A replica on the shared Redis that lives through all tests of a file."""

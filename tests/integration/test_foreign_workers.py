@@ -28,6 +28,7 @@ from tests.mailbox_house import (
     eventually,
     take,
 )
+from tests.scripted_queue import assert_balanced
 from worker.queue.worker_end import WorkerMailbox
 
 RQ = str(Path(sys.executable).with_name("rq"))
@@ -57,18 +58,6 @@ def serve(worker: WorkerMailbox, num: int) -> dict[str, int]:
     return times
 
 
-def assert_all_is_settled(api: SubmittingMailbox, client: Redis, num_done: int) -> None:
-    counts = {
-        name.decode(): int(value) for name, value in client.hgetall("miniserve:counts").items() if value.isdigit()
-    }
-    status = api.status()
-    assert (status.reserved_requests, api.observe().reserved_tokens, status.queue_depth) == (0, 0, 0)
-    assert (counts["accepted"], counts["done"]) == (num_done, num_done)
-    assert not counts.get("removed") and not counts.get("failed")
-    assert client.zcard("rq:failed:correct") == 0
-    assert client.zcard("rq:wip:correct") == 0
-
-
 def test_what_a_worker_of_rq_has_failed_is_answered_by_ours(house: RedisHouse, client: Redis, redis_url: str) -> None:
     api = house.api()
     waiting = [api.submit(a_request(name), within_s=120.0) for name in ("a", "b", "c")]
@@ -80,7 +69,9 @@ def test_what_a_worker_of_rq_has_failed_is_answered_by_ours(house: RedisHouse, c
     assert [api.wait(wanted, 60).request_id for wanted in waiting] == ["a", "b", "c"]
     assert times == {"a": 1, "b": 1, "c": 1}
     eventually(lambda: not client.zcard("rq:failed:correct"))
-    assert_all_is_settled(api, client, 3)
+    seen = api.observe()
+    assert_balanced(seen)
+    assert (seen.counts["done"], seen.counts["accepted"], seen.reserved_tokens, seen.dead_letters) == (3, 3, 0, 0)
 
 
 @pytest.fixture
