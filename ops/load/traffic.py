@@ -95,7 +95,7 @@ class Traffic:
         self._habits = habits
         self._is_endless = limits == ENDLESS
         self._load = Loop(arrivals, limits, self._see_through)
-        self._open: set[int] = set()
+        self.num_open = 0  # clients that wait, for an answer or to send again
         self._has_begun = threading.Event()
         self._fault: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="traffic", daemon=True)
@@ -126,11 +126,6 @@ class Traffic:
         """So long, or until it is over; returns whether it is."""
         self._thread.join(seconds)
         return self.is_over
-
-    @property
-    def num_open(self) -> int:
-        """Clients that wait, for an answer or to send again."""
-        return len(self._open)
 
     def send_no_more(self) -> None:
         """What is under way is still waited for."""
@@ -165,7 +160,7 @@ class Traffic:
         key = secrets.token_hex(8) if self._habits.is_keyed else ""
         question, body = self._questions[number % len(self._questions)]
         exchange = Exchange(number=number, question=question, key=key, due_s=due_s, replica=number % len(self._clients))
-        self._open.add(number)
+        self.num_open += 1
         try:
             async with asyncio.timeout(self._habits.patience_s):
                 while (after_s := await self._attempt(exchange, body)) is not None:
@@ -174,7 +169,7 @@ class Traffic:
             last = exchange.slug or "nothing"
             exchange.status, exchange.slug = 0, f"no 200 within {self._habits.patience_s:g} s, last: {last}"
         finally:
-            self._open.discard(number)
+            self.num_open -= 1
         exchange.ended_s = time.monotonic()
         if exchange.is_ok:
             self.last_ok_s = exchange.ended_s

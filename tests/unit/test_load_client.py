@@ -113,16 +113,6 @@ def test_a_server_behind_tls_is_asked_once_its_certificate_is_trusted(
     assert server.num_requests == 4
 
 
-@pytest.mark.parametrize("answer", [b"hello\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n"])
-def test_what_is_no_http_breaks_one_request_and_not_the_next(serve, answer: bytes):
-    server = serve(lambda n: answer if n == 1 else http(200, OK))
-
-    with pytest.raises(ConnectionError, match="no HTTP"):
-        ask(server.url)
-
-    assert ask(server.url)[0].status == 200
-
-
 @pytest.mark.parametrize(
     "url",
     ["localhost:8000", "ftp://h", "http://", "http://h/correct", "http://h/?a=b", "http://h:x", "http://h:99999",

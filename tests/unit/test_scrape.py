@@ -19,6 +19,8 @@ def answer(text: str) -> bytes:
         (http(404, {}), "answers 404: is this the URL of a miniserve"),
         (http(503, {"detail": "Redis does not answer; \x1btry again"}), "answers 503: Redis does not answer; [?]try"),
         (None, "fails"),
+        (b"hello\r\n\r\n", "no HTTP"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n", "no HTTP"),
         (answer("x" * (LONGEST_BYTES + 1)), "has more than"),
         (answer("miniserve_x notanumber\n"), "not in Prometheus"),
         (answer("python_info 1\n"), "no miniserve_ numbers"),
