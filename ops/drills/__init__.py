@@ -7,7 +7,7 @@
 | options, the table, the file | command |
 | Redis, replicas and workers that can be killed | system, fleet (a Redis that sentinels watch) |
 | faults, and what is compared afterwards | kills, every_command with proxy, rude_clients |
-| what is looked at meanwhile | conservation (nothing accepted vanishes), probing, monitoring, looks |
+| what is looked at meanwhile | conservation (nothing accepted vanishes), probing, looks |
 | a slow worker, a worker that dies of one sentence | workers |
 
 docs/reliability.md says what is promised, and what was measured.

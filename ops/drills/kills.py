@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,7 +14,6 @@ from ops.drills.probing import read_probes
 from ops.drills.workers import POISON
 from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.client import Client, run
-from ops.load.measurements import percentile
 from ops.load.traffic import ONCE, Exchange, Question, Traffic, document_of, key_header
 from ops.run.supervisor import Member
 
@@ -48,10 +46,8 @@ class Repeated:
                     silences_s.append(_next_answer_s(stage, traffic) - since_s)
             stage.show(num_done / times, f"{num_done} of {times} times, {len(traffic.ended):,} answered")
         stage.system.pause(_SETTLE_S)
-        elsewhere = Counter(reason for one in traffic.ended for reason in one.failovers)
-        longest_s, median_s = round(max(silences_s), 2), percentile(silences_s[1:], 50)
-        return {"times": num_done, "silence_longest_s": longest_s, "silence_median_s": median_s,
-                "sent_again": sum(bool(one.failovers) for one in traffic.ended), "why": dict(elsewhere)}  # fmt: skip
+        num_again = sum(bool(one.failovers) for one in traffic.ended)
+        return {"times": num_done, "silence_longest_s": round(max(silences_s), 2), "sent_again": num_again}
 
 
 def _next_answer_s(stage: Stage, traffic: Traffic) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 import psutil
 
 from ops.drills.drill import Look
-from ops.drills.figures import Figures
 from ops.drills.system import System
 
 Looks = list[tuple[float, Any]]
@@ -42,14 +41,9 @@ def _percent(looks: Looks, name: str) -> float:
     return round(100 * (statistics.mean(last) / statistics.mean(first) - 1), 2)
 
 
-def _held(system: System) -> dict[str, int]:
-    num_waiting = system.num_queued() + system.redis.llen("rq:queue:correct-async")
-    return {"most_redis_bytes": system.redis.info("memory")["used_memory"], "most_waiting": num_waiting}
-
-
-def _most(looks: Looks) -> Figures:
-    return {name: max(held[name] for _, held in looks) for name in looks[0][1]}
-
-
 GROWTH = Look(read=_sizes, sum_up=lambda looks: {"growth_percent": growth_percent(looks)})
-MEMORY = Look(read=_held, sum_up=_most, every_s=0.1)
+MEMORY = Look(
+    read=lambda system: system.redis.info("memory")["used_memory"],
+    sum_up=lambda looks: {"most_redis_bytes": max(held for _, held in looks)},
+    every_s=0.1,
+)
