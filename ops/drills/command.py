@@ -112,5 +112,5 @@ def _cells(result: Result) -> list[object]:
     figures, name = result.figures, result.drill.name
     counts = [figures.get(each) for each in (*_COUNTS, "added_p99_ms", "max_ms")]
     passed = "yes" if result.has_passed else "NO"
-    conserved = result.conservation if result.conservation in ("exact", "n/a") else "NO"
+    conserved = "exact" if result.conservation == "exact" else "NO"
     return [name, *counts, conserved, passed, result.drill.bar]

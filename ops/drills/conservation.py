@@ -70,7 +70,6 @@ class Counts:
     off_by: int
     num_requests: int  # accepted and unfinished
     num_tokens: int  # that these reserve
-    are_kept: bool  # this Redis holds counts
 
 
 def read_counts(client: Redis) -> Counts:
@@ -80,17 +79,13 @@ def read_counts(client: Redis) -> Counts:
         pipeline.eval(_NUM_PLACED, 0)
         found, num_open, num_placed = pipeline.execute()
     counts: dict[str, Any] = {name.decode(): int(float(count)) for name, count in found.items()}
-    off_by = num_open - num_placed  # reserved, and nowhere to be found; or the other way round
-    if "accepted" in counts:
-        not_counted = counts["accepted"] - sum(counts.get(name, 0) for name in _ENDS) - num_open
-        off_by = max(off_by, not_counted, key=abs)
-    return Counts(off_by, num_open, counts.get("reserved_tokens", 0), "accepted" in counts)
+    nowhere = num_open - num_placed  # reserved, and nowhere to be found; or the other way round
+    not_counted = counts.get("accepted", 0) - sum(counts.get(name, 0) for name in _ENDS) - num_open
+    return Counts(max(nowhere, not_counted, key=abs), num_open, counts.get("reserved_tokens", 0))
 
 
 def summary(seen: Sequence[Counts]) -> str:
     """`exact`, or by how much they were off and how often."""
-    if not any(one.are_kept for one in seen):
-        return "n/a"
     if not (off := [one.off_by for one in seen if one.off_by]):
         return "exact"
     return f"off by {max(off, key=abs)} at {len(off)} of {len(seen)} scrapes"

@@ -131,7 +131,8 @@ def looked(counts: dict[str, int], num_open: int, num_placed: int | None = None)
         ({"accepted": 5, "done": 2}, (2,), "off by 1 at 1 of 1 scrapes"),
         ({"accepted": 5, "done": 4}, (2,), "off by -1 at 1 of 1 scrapes"),
         ({"accepted": 4, "done": 1}, (3, 2), "off by 1 at 1 of 1 scrapes"),  # an id that is in no place
-        ({}, (0,), "n/a"),
+        ({}, (0,), "exact"),
+        ({}, (1,), "off by -1 at 1 of 1 scrapes"),
     ],
 )
 def test_the_counts_are_exact_if_all_that_was_accepted_is_somewhere(
