@@ -14,8 +14,9 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Self
 
 from tests.pace import patient
 from tests.running_system import is_running
@@ -38,7 +39,7 @@ signal.pause()
 
 
 class Terminal:
-    """Its size is 24 lines of 80 characters, until it is changed."""
+    """A context manager. Its size is 24 lines of 80 characters, until it is changed."""
 
     def __init__(self, command: list[str]) -> None:
         self.shown = b""
@@ -84,7 +85,10 @@ class Terminal:
     def hang_up(self) -> None:
         os.close(self._master)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._told("exit") is None and is_running(self.pid):
             os.kill(self.pid, 9)
         self._shell.kill()
@@ -95,12 +99,3 @@ class Terminal:
     def _told(self, word: str) -> str | None:
         found = re.search(rb"<%b (-?\d+)>" % word.encode(), self.shown)
         return found and found[1].decode()
-
-
-@contextmanager
-def terminal(command: list[str]) -> Iterator[Terminal]:
-    one = Terminal(command)
-    try:
-        yield one
-    finally:
-        one.close()

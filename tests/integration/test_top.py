@@ -9,7 +9,6 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 
 import pytest
 from click.testing import CliRunner, Result
@@ -18,7 +17,7 @@ from ops.cli import main
 from tests.metrics_text import metrics_text
 from tests.running_system import is_running, wait_until
 from tests.small_server import SmallServer, StartServer, small_servers
-from tests.terminal import IS_OVER_S, Terminal, terminal
+from tests.terminal import IS_OVER_S, Terminal
 
 TOP = [sys.executable, "-m", "ops.cli", "top"]
 LEFT_THE_SCREEN, SHOWS_THE_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
@@ -36,8 +35,8 @@ def answer(number: int) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
-def top_in_a_terminal(url: str) -> AbstractContextManager[Terminal]:
-    return terminal([*TOP, "--url", url, "--every", "0.1"])
+def top_in_a_terminal(url: str) -> Terminal:
+    return Terminal([*TOP, "--url", url, "--every", "0.1"])
 
 
 def longest_line(screen: Terminal) -> int:

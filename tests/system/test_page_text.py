@@ -11,6 +11,10 @@ import pytest
 from api.pages.files import STATIC
 from tests import system_tools
 
+WITH_PLACES = ".map(({ start, end, text }) => [text, given[0].slice(start, end ?? start + text.length)])"
+MOVED = "moved([{ start: 3, end: 7 }, { start: 16, end: 18 }], change('He goed and she go.', given[0]))"
+WORDS = f"{MOVED}.map(({{ start, end }}) => given[0].slice(start, end))"
+
 
 def run(expression: str, *given: Any) -> Any:
     """What it is, where `given` are these values."""
@@ -21,51 +25,36 @@ def run(expression: str, *given: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("expected", "is_every_mark"),
     [
-        (" \n\n ", []),
-        ("  One.\nstill one. \n \n\tTwo.\n", ["One.\nstill one.", "Two."]),
-        ("a\n\n\n\nb", ["a", "b"]),
+        (["Dr. Who came.", "“Stop!”", "He left…", "Then No. 5 came", "at 5 p.m. today.", "Why?", "Because."], False),
+        (["I like it.", "We sat on the mat.", "He is in.", "You saw me go.", "Ana ran."], False),
+        (["We met etc. Ms. Ito at 9 a.m. J. Doe came.", "Yes."], False),
+        (["It is plan B.", "We go with Dr.", "Who."], True),
     ],
 )
-def test_paragraphs_end_at_blank_lines_and_know_their_places(text: str, expected: list[str]) -> None:
-    parts = run("paragraphs(given[0])", text)
-
-    assert [part["text"] for part in parts] == expected
-    assert [text[part["start"] : part["end"]] for part in parts] == expected
-
-
-@pytest.mark.parametrize(
-    ("is_every_mark", "expected"),
-    [
-        (False, ["Dr. Who came.", "“Stop!”", "He left…", "Then No. 5 came", "at 5 p.m. today.", "Why?", "Because."]),
-        (False, ["I like it.", "We sat on the mat.", "He is in.", "You saw me go.", "Ana ran."]),
-        (False, ["We met etc. Ms. Ito at 9 a.m. J. Doe came.", "Yes."]),
-        (True, ["It is plan B.", "We go with Dr.", "Who."]),
-    ],
-)
-def test_sentences_are_cut_where_one_surely_ends(is_every_mark: bool, expected: list[str]) -> None:
+def test_sentences_are_cut_where_one_surely_ends(expected: list[str], is_every_mark: bool) -> None:
     text = " ".join(expected).replace("came at", "came\nat")
 
-    pieces = run("sentences(given[0], given[1])", text, is_every_mark)
-
-    assert [piece["text"] for piece in pieces] == expected
-    assert all(text[piece["start"] :].startswith(piece["text"]) for piece in pieces)
+    assert run(f"sentences(given[0], given[1]){WITH_PLACES}", text, is_every_mark) == [[one, one] for one in expected]
 
 
 @pytest.mark.parametrize(
-    ("after", "kept"),
+    ("expression", "text", "expected"),
     [
-        ("Well. He goed and she go.", ["goed", "go"]),
-        ("He goed, and she go.", ["go"]),  # beside the change: asked for again
-        ("He goed and then she go.", ["goed", "go"]),
-        ("He and she go.", ["go"]),
-        ("", []),
+        (f"paragraphs(given[0]){WITH_PLACES}", " \n\n ", []),
+        (
+            f"paragraphs(given[0]){WITH_PLACES}",
+            "  One.\nstill one. \n \n\tTwo.\n",
+            [["One.\nstill one."] * 2, ["Two."] * 2],
+        ),
+        (f"paragraphs(given[0]){WITH_PLACES}", "a\n\n\n\nb", [["a", "a"], ["b", "b"]]),
+        (WORDS, "Well. He goed and she go.", ["goed", "go"]),
+        (WORDS, "He goed, and she go.", ["go"]),  # beside the change: asked for again
+        (WORDS, "He goed and then she go.", ["goed", "go"]),
+        (WORDS, "He and she go.", ["go"]),
+        (WORDS, "", []),
     ],
 )
-def test_places_move_with_the_text_and_end_with_their_words(after: str, kept: list[str]) -> None:
-    places = [{"start": 3, "end": 7}, {"start": 16, "end": 18}]
-
-    found = run("moved(given[2], change(given[0], given[1]))", "He goed and she go.", after, places)
-
-    assert [after[place["start"] : place["end"]] for place in found] == kept
+def test_places_are_those_of_their_words(expression: str, text: str, expected: list[Any]) -> None:
+    assert run(expression, text) == expected
