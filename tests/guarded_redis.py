@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from redis import Redis
-from redis.exceptions import RedisError
 
 from ops.drills.fleet import RedisFleet
-from ops.run import processes
 from ops.run.embedded_redis import free_port, link_redis_server
-from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox, eventually
+from tests.mailbox_house import RedisHouse, SteppedWorkerMailbox
+from tests.running_system import child
 from worker.queue.connection import Address
 from worker.queue.redis_py import connect
 from worker.queue.worker_end import WorkerMailbox
@@ -39,7 +37,6 @@ class GuardedRedis:
     """`options`: what follows the database in its URL, such as `?ssl_ca_certs=...`, which makes it a TLS one."""
 
     port: int
-    process: subprocess.Popen[bytes]
     options: str = ""
 
     def url(self, user: str) -> str:
@@ -49,33 +46,17 @@ class GuardedRedis:
     def client(self, user: str) -> Redis:
         return connect(self.url(user))
 
-    def stop(self) -> None:
-        processes.stop(self.process, 5.0)
 
-
-def start(directory: Path, variables: Mapping[str, str] | None = None, options: str = "") -> GuardedRedis:
+@contextmanager
+def guarded(directory: Path, variables: Mapping[str, str] | None = None, options: str = "") -> Iterator[GuardedRedis]:
     """`variables`: more of start-redis.sh's; a PATH among them says which server."""
     port = free_port()
     link_redis_server(directory)
     path = os.pathsep.join((str(directory), os.environ["PATH"]))
     place = {"PORT": str(port), "REDIS_DIR": str(directory), "RUN_DIR": str(directory), "BIND": "127.0.0.1"}
-    with (directory / "log").open("wb") as log:
-        env = {"PATH": path, **place, **PASSWORDS, **(variables or {})}
-        server = GuardedRedis(port, processes.spawn(["sh", str(SCRIPTS / "start-redis.sh")], env, output=log), options)
-    try:
-        eventually(lambda: _answers(server), within_s=10.0)
-    except AssertionError as error:
-        server.stop()
-        raise AssertionError((directory / "log").read_text()) from error
-    return server
-
-
-def _answers(server: GuardedRedis) -> bool:
-    try:
-        with server.client("api") as client:
-            return client.ping()
-    except (RedisError, OSError):
-        return False
+    env = {"PATH": path, **place, **PASSWORDS, **(variables or {})}
+    with child("sh", SCRIPTS / "start-redis.sh", port=port, env=env):
+        yield GuardedRedis(port, options)
 
 
 class GuardedHouse(RedisHouse):

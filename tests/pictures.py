@@ -10,6 +10,7 @@ import io
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -32,34 +33,31 @@ Frame = tuple[Image.Image, int]  # how long it is shown, in ms
 
 def page_stills(browser: Browser, url: str) -> None:
     for name, size, scheme in (("wide", _WIDE, "light"), ("narrow", _NARROW, "dark")):
-        context = browser.new_context(viewport=size, color_scheme=scheme, device_scale_factor=1.5)
-        page = context.new_page()
-        page.goto(url)
+        page = open_page(browser, url, viewport=size, color_scheme=scheme, device_scale_factor=1.5)
         page.get_by_role("textbox", name="Your text").fill(TEXT)
         expect(page.locator(".mark")).to_have_count(5)
         page.locator(".mark").nth(3 if name == "wide" else 1).click()
         expect(page.get_by_role("group", name="Why")).to_be_visible()
         page.mouse.move(0, 0)
         _save_still(page, DOCS / "page" / f"{name}-{scheme}.png")
-        context.close()
+
+
+def open_page(browser: Browser, url: str, **about: Any) -> Page:
+    page = browser.new_page(**about)
+    page.goto(url)
+    return page
 
 
 def page_film(browser: Browser, url: str) -> None:
-    context = browser.new_context(viewport=_FILM, color_scheme="light", reduced_motion="reduce")
-    page = context.new_page()
-    page.goto(url)
+    page = open_page(browser, url, viewport=_FILM, color_scheme="light", reduced_motion="reduce")
     _save_film(_writing(page), DOCS / "page" / "page.webp")
-    context.close()
 
 
 def live_film(browser: Browser, url: str) -> None:
-    context = browser.new_context(viewport=_FILM, color_scheme="light")
-    page = context.new_page()
-    page.goto(f"{url}/ops")
+    page = open_page(browser, f"{url}/ops", viewport=_FILM, color_scheme="light")
     page.get_by_role("button", name="Send a burst").click()
     expect(page.locator("#said")).to_contain_text("were answered", timeout=30_000)
     _save_film(_watching(page), DOCS / "live" / "live.webp")
-    context.close()
 
 
 def _watching(page: Page) -> Iterator[Frame]:

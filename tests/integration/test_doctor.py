@@ -15,9 +15,8 @@ from tests.guarded_redis import GuardedRedis
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
-    server = guarded_redis.start(tmp_path_factory.mktemp("guarded"), {"MAX_MEMORY": "100mb"})
-    yield server
-    server.stop()
+    with guarded_redis.guarded(tmp_path_factory.mktemp("guarded"), {"MAX_MEMORY": "100mb"}) as server:
+        yield server
 
 
 def of_redis(url: str) -> dict[str, Finding]:

@@ -28,6 +28,7 @@ from tests.mailbox_house import (
     eventually,
     take,
 )
+from tests.running_system import child
 from tests.scripted_queue import assert_balanced
 from worker.queue.worker_end import WorkerMailbox
 
@@ -78,15 +79,9 @@ def test_what_a_worker_of_rq_has_failed_is_answered_by_ours(house: RedisHouse, c
 def foreign_worker(redis_url: str) -> Iterator[str]:
     """The name of a worker of RQ's that listens on our queue."""
     name = "somebody-elses"
-    process = subprocess.Popen(
-        [RQ, "worker", "--name", name, "-u", redis_url, "correct-async"], stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    with Redis.from_url(redis_url) as client:
+    with child(RQ, "worker", "--name", name, "-u", redis_url, "correct-async"), Redis.from_url(redis_url) as client:
         eventually(lambda: client.hget(f"rq:worker:{name}", "birth"), within_s=60)
-    yield name
-    process.kill()
-    process.wait()
+        yield name
 
 
 def test_a_worker_of_rq_is_named_by_an_alert(house: RedisHouse, foreign_worker: str) -> None:

@@ -35,9 +35,8 @@ RQ = str(Path(sys.executable).with_name("rq"))
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
-    server = guarded_redis.start(tmp_path_factory.mktemp("guarded"))
-    yield server
-    server.stop()
+    with guarded_redis.guarded(tmp_path_factory.mktemp("guarded")) as server:
+        yield server
 
 
 @pytest.fixture

@@ -6,17 +6,16 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 import redis
 from redis import Redis
-from redis.exceptions import RedisError
 
 from ops.run.doctor import examine
 from ops.run.embedded_redis import find_redis_server, free_port, free_ports
 from tests.mailbox_house import eventually
+from tests.running_system import child
 from worker.queue.connection import Address, RedisConnection, start_fault
 from worker.queue.protocol import MailboxDown
 from worker.queue.server import server_fault
@@ -28,23 +27,13 @@ MINISERVE = str(Path(sys.executable).with_name("miniserve"))
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The URL of a cluster of one node that has all slots."""
     folder, (port, bus_port) = tmp_path_factory.mktemp("cluster"), free_ports(2)
-    command = [str(find_redis_server()), "--port", str(port), "--cluster-enabled", "yes", "--dir", str(folder)]
     # Else the port of its bus is 10,000 higher, where Linux takes those of connections from.
-    command += ["--cluster-port", str(bus_port), "--bind", "127.0.0.1", "--save", ""]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    with Redis(port=port) as client:
-        eventually(lambda: _answers(client), within_s=30)
+    ports = ["--port", port, "--cluster-port", bus_port, "--bind", "127.0.0.1"]
+    options = ["--cluster-enabled", "yes", "--dir", folder, "--save", ""]
+    with child(find_redis_server(), *ports, *options, port=port), Redis(port=port) as client:
         client.execute_command("CLUSTER", "ADDSLOTS", *range(16_384))
         eventually(lambda: b"cluster_state:ok" in client.execute_command("CLUSTER", "INFO"), within_s=30)
-    yield f"redis://127.0.0.1:{port}/0"
-    process.kill()
-    process.wait()
-
-
-def _answers(client: Redis) -> bool:
-    with suppress(RedisError):
-        return client.ping()
-    return False
+        yield f"redis://127.0.0.1:{port}/0"
 
 
 def test_every_process_refuses_cluster_mode_in_its_first_line(cluster: str) -> None:

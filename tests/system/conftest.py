@@ -82,18 +82,18 @@ def keyed_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyedSite]:
 @pytest.fixture
 def open_page(browser: Browser) -> Iterator[Open]:
     """Opens a URL in a context of its own. No page asks another host, and the policy refuses nothing."""
-    contexts, watches = [], []
+    pages, watches = [], []
 
     def open_(url: str, **about: Any) -> Page:
-        contexts.append(browser.new_context(**about))
-        page = contexts[-1].new_page()
+        page = browser.new_page(**about)
+        pages.append(page)
         watches.append(PolicyWatch(page, "/".join(url.split("/")[:3])))
         page.goto(url)
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.close()
     assert [fault for watch in watches for fault in watch.faults] == []
 
 

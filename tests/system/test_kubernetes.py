@@ -25,6 +25,7 @@ COMBINATIONS = [(overlay, f"{scaled} {others}".split()) for overlay, scaled, oth
     ("sentinel", "managed-redis"), SCALED, OTHERS)]  # fmt: skip
 MADE_BY_OPERATORS = {"miniserve-redis", "miniserve-redis-ca", "miniserve-alerts", "miniserve-api-keys"}
 ITS_OWN = ("keda.sh/", "monitoring.coreos.com/", "gateway.networking.k8s.io/")  # schemas that Kubernetes itself has not
+SEEN = set[str]()  # most combinations have most objects in common
 
 Object = dict[str, Any]
 
@@ -35,12 +36,6 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("kubernetes", "redis"):
         shutil.copytree(ROOT / "ops" / "deploy" / name, folder / name)
     return folder / "kubernetes"
-
-
-@pytest.fixture(scope="module")
-def seen() -> set[str]:
-    """Most combinations have most objects in common."""
-    return set()
 
 
 def build(copy: Path, overlay: str, components: list[str]) -> list[Object]:
@@ -69,14 +64,14 @@ def values(text: str, pattern: str) -> set[str]:
 
 @pytest.mark.parametrize(("overlay", "components"), COMBINATIONS, ids=lambda one: str(one))
 def test_every_combination_is_what_kubernetes_takes_and_names_only_what_is_there(
-    overlay: str, components: list[str], copy: Path, seen: set[str]
+    overlay: str, components: list[str], copy: Path
 ) -> None:
     objects = build(copy, overlay, components)
 
     for version, one in product(VERSIONS, objects):
-        if not one["apiVersion"].startswith(ITS_OWN) and f"{version} {one}" not in seen:
+        if not one["apiVersion"].startswith(ITS_OWN) and f"{version} {one}" not in SEEN:
             kubernetes_validate.validate(one, version, strict=True)
-            seen.add(f"{version} {one}")
+            SEEN.add(f"{version} {one}")
     found = workloads(objects)
     pods = [spec["template"]["metadata"]["labels"] for spec in found.values()]
     text = str([spec["template"]["spec"] for spec in found.values()])

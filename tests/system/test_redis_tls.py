@@ -47,9 +47,8 @@ def path_to_redis() -> str:
 def server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
     folder = tmp_path_factory.mktemp("guarded")
     variables = {"PATH": path_to_redis(), "TLS_DIR": str(certificates)}
-    server = guarded_redis.start(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}")
-    yield server
-    server.stop()
+    with guarded_redis.guarded(folder, variables, f"?ssl_ca_certs={certificates / 'ca.crt'}") as server:
+        yield server
 
 
 def test_processes_serve_over_tls_each_as_its_own_user_and_rq_info_shows_them(server: GuardedRedis) -> None:
