@@ -7,71 +7,68 @@ import logging
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
 import pytest
 
-from api.http.incoming import IncomingRequest
-from api.http.replies import Reply
+from api.http.handler import RequestHandler
 from api.server import connection as protocol
 from api.server.application import bind
 from api.server.connection import Connection
 from api.server.connections import Places, Shared
-from scheduler.errors import ServingError
+from scheduler.messages import Completion
+from scheduler.settings import Settings
+from tests.fake_mailbox import FakeMailbox, site_of
 from tests.mailbox_house import eventually
+from worker.queue.protocol import Submission
 
-MAX_BODY_BYTES = 1024
 HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
-POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+HEAD = b"POST /correct HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+BODY = b'{"sentence": "Ann goed"}'
+
+
+def asking(name: bytes, more: bytes = b"") -> bytes:
+    body = BODY.replace(b"Ann", name)
+    return HEAD + more + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+class HeldMailbox(FakeMailbox):
+    """Answers when it may."""
+
+    may_answer = True
+
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+        while not self.may_answer:
+            await asyncio.sleep(0.01)
+        return await super().wait(wanted, job_ids)
 
 
 class Site:
-    """A server whose requests are answered when the whole body is there, or no more of it can come."""
+    """The application, behind connections that are looked at."""
 
     def __init__(self) -> None:
-        self.places = Places(4096, "")
-        self.shared = Shared(self.places, self._begin, MAX_BODY_BYTES, 75.0)
-        self.is_held = self.are_scarce = False
-        self.num_looks = self.num_requests = self.num_ended = 0
-
-    def _begin(self, request: IncomingRequest) -> None:
-        self.num_requests += 1
-        asyncio.get_running_loop().create_task(self._answer(request))
-
-    async def _answer(self, request: IncomingRequest) -> None:
-        status, size = 200, 0
-        try:
-            size = len(await request.read_body(1 << 30))
-        except ServingError as error:
-            status = error.status
-        while self.is_held and not request.link.is_lost:
-            await asyncio.sleep(0.01)
-        answer = b"%d bytes" % size
-        length = ("Content-Length", str(len(answer)))
-        names = ("X-Names", " ".join(sorted(request.headers)))
-        request.link.respond(request, Reply(answer, status, [length, names]))
-        self.num_ended += 1
+        self.mailbox = HeldMailbox()
+        self.handler = RequestHandler(site_of(self.mailbox))
+        self.shared = Shared(Places(4096, ""), self.handler.begin, Settings().max_body_bytes, 75.0)
+        self.are_scarce, self.num_looks = False, 0
 
     async def serve(self, listener: socket.socket) -> None:
         self.loop, self.stopped = asyncio.get_running_loop(), asyncio.Event()
 
         def connect() -> Connection:
-            self.places.take("127.0.0.1")
+            self.shared.places.take("127.0.0.1")
             return Connection(self.shared, "127.0.0.1", False)
 
         async with await self.loop.create_server(connect, sock=listener):
             while not self.stopped.is_set():
-                for connection in self.all():
+                for connection in list(self.shared.open):
                     self.num_looks += 1
                     connection.look(self.loop.time(), self.are_scarce)
                 await asyncio.sleep(0.02)
 
-    def all(self) -> list[Connection]:
-        return list(self.shared.open)
 
-
-Connect = Callable[..., socket.socket]
+Connect = Callable[[], socket.socket]
 
 
 @pytest.fixture
@@ -89,11 +86,7 @@ def site() -> Iterator[Site]:
 @pytest.fixture
 def connect(site: Site) -> Iterator[Connect]:
     with ExitStack() as stack:
-
-        def to_it(host: str = "127.0.0.1") -> socket.socket:
-            return stack.enter_context(socket.create_connection(site.address, 30, (host, 0)))
-
-        yield to_it
+        yield lambda: stack.enter_context(socket.create_connection(site.address, 30))
 
 
 def read_all(client: socket.socket) -> bytes:
@@ -134,7 +127,7 @@ def test_where_connections_are_scarce_those_that_send_no_request_are_closed_earl
     client = connect()
     client.sendall(begun)
     answered = b""
-    while begun == HEALTHZ and not answered.endswith(b"0 bytes"):
+    while begun == HEALTHZ and not answered.endswith(b"}\n"):
         answered += client.recv(4096)
 
     site.are_scarce = True
@@ -147,14 +140,14 @@ def test_where_connections_are_scarce_who_waits_for_an_answer_gets_it(
     connect: Connect, site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(protocol, "SCARCE_S", 0.0)
-    site.is_held = site.are_scarce = True
+    site.mailbox.may_answer, site.are_scarce = False, True
     client = connect()
-    client.sendall(POST % 2 + b"{}")
-    eventually(lambda: site.num_requests == 1)
+    client.sendall(asking(b"Ann"))
+    eventually(lambda: site.mailbox.exchanges)
     num_looks = site.num_looks
 
     eventually(lambda: site.num_looks > num_looks + 3)
-    site.is_held = False
+    site.mailbox.may_answer = True
 
     assert client.recv(4096).startswith(b"HTTP/1.1 200 ")
 
@@ -165,39 +158,35 @@ def test_a_request_that_offers_an_upgrade_keeps_its_body_wherever_its_packet_end
     connect: Connect, site: Site, line: bytes, num_bytes_first: int
 ) -> None:
     """Java's HttpClient offers h2c with each request; httptools would take what follows for another protocol."""
-    client = connect()
-    head, rest = (
-        b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade",
-        b"\r\n" + line + b"\r\nContent-Length: 14\r\n\r\n",
-    )
-    client.sendall(head + rest[:num_bytes_first])
+    client, head = connect(), HEAD + b"Connection: Upgrade"
+    rest = asking(b"Ann", line + b"\r\n")[len(HEAD) :]
+    client.sendall(head + (b"\r\n" + rest)[:num_bytes_first])
     num_looks = site.num_looks
     eventually(lambda: site.num_looks > num_looks + 1)  # what has come is read
-    client.sendall(rest[num_bytes_first:] + b"\r\nUpgrade: h2c")
+    client.sendall((b"\r\n" + rest)[num_bytes_first:])
     client.shutdown(socket.SHUT_WR)
 
-    assert read_all(client).endswith(b"14 bytes")
+    assert b"Ann went" in read_all(client)
 
 
 @pytest.mark.parametrize(
-    ("more", "names"),
-    [
-        (b"X_Forwarded_For: 192.0.2.1\r\nConnection: close\r\n\r\n", b"connection host x_forwarded_for"),
-        (b"Transfer-Encoding: chunked\r\n\r\n0\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n", b"host transfer-encoding"),
-    ],
+    "more",
+    [b"Idempotency_Key: k\r\nContent-Length: 24\r\n\r\n" + BODY,
+     b"Transfer-Encoding: chunked\r\n\r\n18\r\n" + BODY + b"\r\n0\r\nIdempotency-Key: k\r\n\r\n"],
     ids=["an underscore", "behind a chunked body"],
 )  # fmt: skip
-def test_no_header_is_taken_for_another(connect: Connect, more: bytes, names: bytes) -> None:
+def test_no_header_is_taken_for_another(connect: Connect, site: Site, more: bytes) -> None:
     client = connect()
-    client.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n" + more)
+    client.sendall(HEAD + more)
     client.shutdown(socket.SHUT_WR)
 
-    assert b"x-names: " + names + b"\r\n" in read_all(client)
+    assert b"Ann went" in read_all(client)
+    assert [exchange.key for exchange in site.mailbox.exchanges] == [""]
 
 
 def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: Connect) -> None:
     client = connect()
-    client.sendall(POST % 10 + b"{}")
+    client.sendall(asking(b"Ann")[:-1])
     client.shutdown(socket.SHUT_WR)
 
     assert read_all(client).startswith(b"HTTP/1.1 400 ")
@@ -206,36 +195,36 @@ def test_a_body_whose_client_closes_before_its_end_is_known_to_be_cut(connect: C
 def test_answers_to_pipelined_requests_of_a_client_that_left_are_dropped(
     connect: Connect, site: Site, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site.is_held = True
+    site.mailbox.may_answer = False
     client = connect()
-    client.sendall(HEALTHZ * 3)
-    eventually(lambda: site.num_requests == 1)
+    client.sendall(asking(b"Ann") * 3)
+    eventually(lambda: site.mailbox.exchanges)
 
     client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     client.close()
-    site.is_held = False
+    site.mailbox.may_answer = True
 
-    eventually(lambda: site.all() == [])
-    eventually(lambda: site.num_requests == site.num_ended)
+    eventually(lambda: not site.shared.open and not site.handler.num_in_flight)
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def test_each_of_several_requests_at_once_is_answered_in_order(connect: Connect) -> None:
-    offer = b"POST / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: %d\r\n\r\n"
     client = connect()
-    client.sendall(POST % 2 + b"{}" + offer % 3 + b"abc" + POST % 4 + b"abcd" + HEALTHZ)
+    client.sendall(
+        asking(b"Ann") + asking(b"Bob", b"Connection: Upgrade\r\nUpgrade: h2c\r\n") + asking(b"Cid") + HEALTHZ
+    )
     client.shutdown(socket.SHUT_WR)
 
     answers = read_all(client)
 
     assert answers.count(b"HTTP/1.1 200 ") == 4
-    sizes = [answers.index(b"%d bytes" % size) for size in (2, 3, 4, 0)]
-    assert sizes == sorted(sizes)
+    places = [answers.index(said) for said in (b"Ann went", b"Bob went", b"Cid went", b'"ok"')]
+    assert places == sorted(places)
 
 
-def test_more_requests_at_once_than_a_client_may_send_end_the_connection(connect: Connect, site: Site) -> None:
+def test_more_requests_at_once_than_a_client_may_send_end_the_connection(connect: Connect) -> None:
     client = connect()
-    client.sendall(HEALTHZ * (protocol.MAX_PIPELINED + 1))
+    client.sendall(asking(b"Ann") * (protocol.MAX_PIPELINED + 1))
 
     answers = read_all(client)
 
