@@ -6,6 +6,7 @@ import json
 import socket
 import struct
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -39,6 +40,11 @@ def ask(api: ApiProcess, what: str = "plain", flags: int = 0, body: str = "") ->
 
 def reset(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def close_late(connection: socket.socket) -> None:
+    wait_long()
     connection.close()
 
 
@@ -89,26 +95,16 @@ def test_a_client_that_closes_its_sending_side_later_is_asked_once_and_answered(
     assert reply.startswith(b"HTTP/1.1 200 OK") and reply.count(b"HTTP/1.1") == 1
 
 
-@pytest.mark.parametrize("what", ["plain", "stream"])
-def test_a_client_that_closes_its_connection_while_it_waits_frees_its_work(
-    api: ApiProcess, house: RedisHouse, what: str
+@pytest.mark.parametrize(
+    ("what", "leave"), [*((what, reset) for what in REQUESTS), ("plain", close_late), ("stream", close_late)]
+)
+def test_a_client_that_resets_or_closes_its_connection_frees_its_work(
+    api: ApiProcess, house: RedisHouse, what: str, leave: Callable[[socket.socket], None]
 ) -> None:
-    worker = house.worker()
-    connection = ask(api, what)
-    request_id = take_one(worker).request.request_id
-    wait_long()
-
-    connection.close()
-
-    assert eventually(lambda: cancelled(worker)) == [request_id]
-
-
-@pytest.mark.parametrize("what", REQUESTS)
-def test_a_client_that_resets_its_connection_frees_its_work(api: ApiProcess, house: RedisHouse, what: str) -> None:
     worker, connection = house.worker(), ask(api, what)
     request_id = take_one(worker).request.request_id
 
-    reset(connection)
+    leave(connection)
 
     assert eventually(lambda: cancelled(worker)) == [request_id]
     assert "Traceback" not in api.output()
