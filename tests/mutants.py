@@ -29,7 +29,7 @@ _OF_QUEUE = (
 )
 _UNIT = {
     "scheduler": "addresses alerts capacity capacity_command capacity_simulated continuous_batching engine health "
-    "line monitor observations pools pools_observed settings static_batching wire_forms",
+    "line monitor observations pools pools_observed readiness settings static_batching wire_forms",
     "guard": "guard corrections pipeline",
     "queue": "known_refusals wire_forms reporter",
     "lua": "",

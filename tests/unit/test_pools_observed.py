@@ -76,17 +76,6 @@ def test_of_two_pools_the_slower_one_is_the_rate_of_both() -> None:
     )
 
 
-def test_a_backlog_waits_for_the_slower_pool() -> None:
-    def predicted_s(num_decode: int) -> float:
-        roles = ["prefill", *["decode"] * num_decode]
-        workers = tuple(replace(WORKER, name=str(at), role=role) for at, role in enumerate(roles))
-        found = measure(observed(workers=workers, num_running=81 * len(workers), num_waiting=1000), SETTINGS)
-        assert 1001 / found.predicted_wait_s == pytest.approx(found.service_rate_tokens_per_s / 22)
-        return found.predicted_wait_s
-
-    assert predicted_s(1) == pytest.approx(2 * predicted_s(2), rel=0.01)
-
-
 def test_each_pool_says_how_many_workers_keep_it_within_its_limit() -> None:
     workers = tuple(replace(WORKER, name=role, role=role) for role in ("prefill", "decode"))
     seen = observed(workers=workers)
