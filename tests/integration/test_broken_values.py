@@ -28,7 +28,8 @@ from worker.queue.status_client import status_of
 Commands = list[tuple[bytes | str | float, ...]]
 JUNK = (b"abc", b"nan", b"inf", b"-1e300", b"1e20", b"\xff\xfe")
 NO_IDS = (b"a b", b"../a", b"x" * 129, b'{"done": 1}', b'{"at_s": "x", "done": 1, "iterations": 3}', b'["done"]')
-ENDS = dict.fromkeys(["dead", "done", "read", "running", "kept", "claimed", "waiting", "later"], b"done")
+LONGEST = "waiting".ljust(128, "-")
+ENDS = dict.fromkeys(["dead", "done", "read", "running", "kept", "claimed", LONGEST, "later"], b"done")
 ENDS |= {"gone": b"canceled", "leaves": b"canceled"}
 ADDED = {b"list": ("RPUSH", "{}"), b"set": ("SADD", "{}"), b"zset": ("ZADD", "{}", 1e12), b"string": ("SET", "{}")}
 
@@ -50,9 +51,11 @@ def at_work(queue: ScriptedQueue) -> dict[bytes, bytes]:
     queue.drain("worker")
     queue.accept("claimed")
     queue.claim("worker")
-    queue.accept("waiting", "leaves", "gone")
+    queue.accept(LONGEST, "leaves", "gone")
     queue.cancel("gone")
     queue.enqueue([a_request("later")], a_record("later", is_async=True))
+    for name in NO_IDS:
+        queue.client.hset(b"rq:job:" + name, mapping={"status": "queued", "data": "[]"})
     for worker, role in (("writer", "decode"), ("reader", "prefill"), ("worker", "all")):
         queue.beat(worker, 1, "1.0" if role == "all" else f"1.0 {role}", role=role, kv_budget_tokens=400)
     return {key: queue.client.dump(key) for key in queue.client.scan_iter("[mr]*")}
@@ -114,6 +117,7 @@ def end_all(queue: ScriptedQueue) -> dict[str, bytes]:
             break
         queue.resync("last")
         rows, _ = queue.deliveries("last", AMPLE, 0)
+        assert not {row[0] for row in rows} & set(NO_IDS)
         for request_id, *fields, _, _ in rows:
             with suppress(WireError):  # of its own data
                 formats.decode_delivery(request_id.decode(), fields)

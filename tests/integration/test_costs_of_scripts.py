@@ -6,7 +6,7 @@ from scheduler.messages import FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
-from worker.queue.protocol import CancelResult, MailboxLimits
+from worker.queue.protocol import MAX_DATA_BYTES, CancelResult, MailboxLimits
 from worker.queue.redis_observer import Phase
 
 
@@ -21,6 +21,15 @@ def test_a_worker_that_is_nearly_full_reads_few_ids_of_a_long_queue(queue: Scrip
     queue.accept(*[f"w{number}" for number in range(200)])
 
     assert queue.num_ids_read("worker", FreeCapacity(100)) < 50
+
+
+def test_a_script_delivers_no_more_than_four_mebibytes(queue: ScriptedQueue) -> None:
+    names = [f"w{number}" for number in range(70)]
+    queue.accept(*names)
+    for name in names:
+        queue.client.hset(f"rq:job:{name}", "data", bytes(MAX_DATA_BYTES))
+
+    assert [queue.drain("worker"), queue.drain("worker")] == [names[:64], names[64:]]
 
 
 def test_the_head_of_the_second_queue_is_read_once_where_it_does_not_fit(queue: ScriptedQueue) -> None:
