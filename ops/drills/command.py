@@ -112,5 +112,5 @@ def _cells(result: Result) -> list[object]:
     figures, name = result.figures, result.drill.name
     counts = [figures.get(each) for each in (*_COUNTS, "added_p99_ms", "max_ms")]
     passed = "yes" if result.has_passed else "NO"
-    conserved = "exact" if result.conservation == "exact" else "NO"
+    conserved = "exact" if result.checks[-1].is_met else "NO"
     return [name, *counts, conserved, passed, result.drill.bar]

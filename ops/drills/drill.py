@@ -142,7 +142,6 @@ class Result:
     drill: Drill
     figures: Figures
     checks: Sequence[Check]
-    conservation: str
     seconds: float
 
     @property
@@ -153,7 +152,7 @@ class Result:
         about = {"name": self.drill.name, "passed": self.has_passed, "bar": self.drill.bar}
         about["requests"] = self.figures.get("requests", 0)
         about |= {"checks": [asdict(check) for check in self.checks], "details": self.figures}
-        return about | {"conservation": self.conservation, "seconds": self.seconds}
+        return about | {"seconds": self.seconds}
 
 
 class Stage:
@@ -170,7 +169,7 @@ class Stage:
     ) -> None:
         self.is_quick, self.seed, self.show = is_quick, seed, show
         self.rng = random.Random(seed)
-        self.figures: Figures = {"duplicated": 0, "dropped_answers": 0}
+        self.figures: Figures = {"duplicated": 0}
         self.ended: dict[str, list[Exchange]] = {}
         self.uncounted: set[str] = set()  # names of loads
         self.windows: dict[str, tuple[float, float]] = {}  # of each load, by time.monotonic
@@ -210,7 +209,6 @@ class Stage:
                 if self.probers:
                     self.figures["probes"] = probe_figures(self.probers, self.windows)
                 self.figures["duplicated"] += self.system.num_stored_twice()
-                self.figures["dropped_answers"] += self.system.counted("duplicates")
             finally:
                 self.counts += watch.seen
 
@@ -277,4 +275,4 @@ def hold(drill: Drill, stage: Stage) -> Result:
         stage.figures["traceback"] = traceback.format_exc()
     words = summary(stage.counts)
     checks.append(Check("conservation", words, "exact", words == "exact"))
-    return Result(drill, stage.figures, checks, words, round(time.monotonic() - started_s, 1))
+    return Result(drill, stage.figures, checks, round(time.monotonic() - started_s, 1))

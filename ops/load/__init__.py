@@ -8,6 +8,5 @@
 | the loop | loop |
 | its clients, which the experiments and the drills use, too | traffic |
 | what came back | measurements |
-| options and progress | command |
-| what is printed | report |
+| options, progress, what is printed | command |
 """

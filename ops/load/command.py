@@ -11,12 +11,13 @@ from typing import Any
 import click
 from tqdm import tqdm
 
-from ops.load import prompts, report
+from ops.load import prompts
 from ops.load.arrivals import Limits, arrivals_of
 from ops.load.client import Client, fetch, reason_of, refusal
 from ops.load.measurements import Measurements, is_clean, measure
 from ops.load.traffic import MEASURED, Traffic
 from ops.options import NewFile, RangedType, of_server, option
+from ops.tables import table
 from scheduler.settings import Range
 
 DEFAULT_DURATION_S = 10.0
@@ -78,7 +79,7 @@ def loadtest(**asked: Any) -> None:
 
         measured = measure(traffic, show)
     summary = measured.summary(asked["target_ms"])
-    click.echo(report.table(summary))
+    click.echo(_table(summary))
     if asked["save"]:
         options = {name: asked[name] for name in ("url", "concurrency", "rate", "seed", "target_ms")}
         document = {"options": options | {"limits": asdict(limits)}, "result": summary}
@@ -95,3 +96,23 @@ def _check_reachable(client: Client, sentence: str) -> None:
         raise click.ClickException(problem) from None
     if reply.status == 401:
         raise click.ClickException(f"POST {client.url}/correct answers {refusal(reply)}")
+
+
+def _table(summary: dict[str, Any]) -> str:
+    """The summary for people."""
+    rows = [
+        ("requests", f"{summary['requests']:,} in {summary['seconds']:.1f} s"),
+        ("throughput", f"{summary['throughput_per_s']:,.1f} corrections/s"),
+    ]
+    if "slo_ms" in summary:
+        rows.append(("goodput", f"{summary['goodput_per_s']:,.1f} corrections/s within {summary['slo_ms']:g} ms"))
+    if summary["p50_ms"] is not None:
+        names = ("p50_ms", "p95_ms", "p99_ms", "max_ms")
+        rows.append(("latency", ", ".join(f"{name[:-3]} {summary[name]:.1f}" for name in names) + " ms"))
+    rows.append(("statuses", _counts(summary["statuses"])))
+    rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
+    return table(("", ""), rows)
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name}: {count:,}" for name, count in counts.items()) or "none"

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
+import psutil
 from tqdm import tqdm
 
 from ops.bench.system import serving
@@ -18,7 +19,7 @@ from ops.options import NewFile, option
 from ops.plan import costs, fit
 from ops.plan.costs import Calibration, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import QUIET_PERCENT, SLOTS, MeasuredSystem, measure_iterations, wait_until_quiet
+from ops.plan.measuring import SLOTS, MeasuredSystem, measure_iterations
 from ops.plan.mix import mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
@@ -29,6 +30,7 @@ _MANY = len(CLIENTS) - 1  # the load with the most clients
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
 _NUM_TEXTS = 400
 _ENGINE_S, _LOAD_S = 0.8, 2.5
+_QUIET_PERCENT, _LOOK_S = 6.0, 2.0
 _ROUNDS = 4  # of stage costs and numbers of wakes, which depend on each other
 _SIMULATED = 1500  # requests of a load
 _NUM_HOPS = 6  # of a request: client, API, Redis, worker, and back
@@ -110,7 +112,7 @@ def calibrate(save: Path) -> None:
     Runs the engine alone, and then a system of its own on free ports, for some twenty seconds. Run nothing else
     meanwhile. The file has the costs of an iteration by what it computes, and of a request in API, Redis and worker.
     """
-    others = wait_until_quiet()
+    others = psutil.cpu_percent(interval=_LOOK_S)
     try:
         measured = measure()
     except RuntimeError as error:
@@ -118,6 +120,6 @@ def calibrate(save: Path) -> None:
     found = calibration_of(measured)
     costs.write(save, found)
     click.echo("\n".join([*lines(found, measured), str(save)]))
-    if others > QUIET_PERCENT:
-        problem = f"other programs used {others:.0f} % of the cores, the limit is {QUIET_PERCENT:g} %"
+    if others > _QUIET_PERCENT:
+        problem = f"other programs used {others:.0f} % of the cores, the limit is {_QUIET_PERCENT:g} %"
         click.echo(f"{problem}: the costs are doubtful; end them and calibrate again", err=True)

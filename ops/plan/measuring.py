@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import cycle
 
 import numpy as np
-import psutil
 
 from ops.bench.system import ROLES, System, cpu_us
 from ops.load import prompts
@@ -29,8 +28,6 @@ from worker.model.weights import load_weights
 SLOTS = (1, 4, 16, 64)
 _REPORTED_S = 0.6  # until the processes have reported what they counted
 _IDLE_S = 2.0
-QUIET_PERCENT = 6.0
-_QUIET_S, _QUIET_PATIENCE_S = 2.0, 60.0
 _WARM_UP_S = 1.5
 _WARM_UP_CLIENTS = 16
 
@@ -73,14 +70,6 @@ def _iterations(
         prompts = [len(one.request.prompt_ids) for one in plan.prefills]
         context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
         yield len(prompts), sum(prompts), len(plan.decodes), context, spent_s
-
-
-def wait_until_quiet() -> float:
-    """Wait for a minute at most; return how busy the cores are then, in percent."""
-    end_s = time.monotonic() + _QUIET_PATIENCE_S
-    while (busy := psutil.cpu_percent(interval=_QUIET_S)) > QUIET_PERCENT and time.monotonic() < end_s:
-        pass
-    return busy
 
 
 class MeasuredSystem:
