@@ -44,14 +44,6 @@ main.add_command(natural.main, "natural")
 
 
 @main.command()
-def golden() -> None:
-    """Write the logits that tests compare the engine with: tests/unit/golden_logits.npz."""
-    from miniserve_training.model.golden import write_golden
-
-    write_golden()
-
-
-@main.command()
 @click.argument("corpora", type=_FILE, nargs=-1, required=True)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs/train"), show_default=True,
               help="Where all files go. A step whose file is there is not done again.")  # fmt: skip

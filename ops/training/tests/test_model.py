@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,18 +14,20 @@ from api.grammar.edit_script import EOS_ID, REASONS, ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from miniserve_training.model.batches import NO_TARGET, batch_stream, collate, cut_batches, encode_example, to_tensors
-from miniserve_training.model.golden import CONFIG, PATH, golden_arrays, random_twin
 from miniserve_training.model.muon import Muon, orthogonalize
 from miniserve_training.model.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 from miniserve_training.model.trainer import Trainer
-from miniserve_training.model.twin import Twin
+from miniserve_training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from miniserve_training.options import TrainOptions
 from miniserve_training.text.maker import Example
+from worker.model.forward import MiniGPT, PackedBatch
+from worker.model.weights import ModelConfig, fold
 
 GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "test")
 CLEAN = Example("She has a red car and a blue house.", "She has a red car and a blue house.", (), "test")
 TOO_LONG = Example("go " * 65, "go " * 65, (), "test")
 TOKENIZER = Tokenizer.load()
+CONFIG = TwinConfig(vocab_size=97, num_layers=2, num_heads=4, width=64, num_positions=40, num_word_rows=12)
 
 
 def test_the_tokens_of_a_mistake_are_labelled_with_its_reason() -> None:
@@ -61,22 +64,41 @@ def test_a_batch_stays_within_its_tokens_loses_no_example_and_follows_its_seed()
     assert one == same != other
 
 
-def test_the_golden_file_is_what_the_script_writes() -> None:
-    with np.load(PATH, allow_pickle=False) as file:
-        written = dict(file)
+def random_twin(seed: int) -> Twin:
+    """Weights large enough that attention is far from even and no part of the model is negligible."""
+    twin, generator = Twin(CONFIG), torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, param in twin.named_parameters():
+            noise = torch.randn(param.shape, generator=generator)
+            param.copy_(1 + 0.3 * noise if "norm" in name else 0.2 * noise)
+    return twin.eval()
 
-    fresh = golden_arrays()
 
-    assert written.keys() == fresh.keys()
-    for name, array in fresh.items():
-        if array.dtype.kind == "f":
-            np.testing.assert_allclose(written[name], array, rtol=1e-4, atol=1e-4)
-        else:
-            assert np.array_equal(written[name], array), name
+@pytest.mark.parametrize(("num_prompt", "num_output"), [(3, 2), (9, 5), (17, 12)])
+def test_the_model_of_the_engine_gives_the_logits_of_its_twin(num_prompt: int, num_output: int) -> None:
+    twin, rng = random_twin(20), np.random.default_rng(num_prompt)
+    tensors = {name: each.numpy() for name, each in twin.state_dict().items() if name not in TRAINING_ONLY}
+    model = MiniGPT(fold(tensors, ModelConfig(**asdict(CONFIG), eos_bias=0.0), ""), kv_budget_tokens=64)
+    rows, lengths = np.arange(num_prompt + num_output), np.array([num_prompt])
+    tokens, words = rng.integers(CONFIG.vocab_size, size=len(rows)), rng.integers(CONFIG.num_word_rows, size=len(rows))
+    words[num_prompt:] = 0
+    with torch.no_grad():
+        hidden = twin.hidden(torch.tensor(tokens)[None], torch.tensor(words)[None], torch.tensor(lengths))
+        expected = twin.logits(hidden[0, num_prompt - 1 :]).numpy()
+
+    prompt = rows[:num_prompt]
+    batches = [PackedBatch(tokens[prompt], prompt, words[prompt], prompt, lengths, prompt[None], lengths)]
+    for at in rows[num_prompt:]:
+        one, no_prompt = slice(at, at + 1), np.zeros(0, dtype=np.intp)
+        seen = rows[None, : at + 1]
+        batches.append(PackedBatch(tokens[one], rows[one], words[one], rows[one], no_prompt, seen, rows[one] + 1))
+
+    found = np.array([model.forward(batch)[0] for batch in batches])
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_prompt_sees_all_of_itself_and_nothing_of_the_output() -> None:
-    twin = random_twin(torch.Generator().manual_seed(3))
+    twin = random_twin(3)
     tokens, words, length = torch.tensor([[7, 8, 9, 2, 70, 80]]), torch.tensor([[1, 2, 3, 0, 0, 0]]), torch.tensor([4])
     before = twin.hidden(tokens, words, length)
 
@@ -104,7 +126,7 @@ def test_muon_steps_against_the_gradient_equally_far_in_every_direction() -> Non
 
 @pytest.mark.parametrize("top_rate", [1.0, 0.3])
 def test_the_rates_rise_to_their_top_and_come_down_to_a_small_share_of_it(top_rate: float) -> None:
-    options = TrainOptions((), PATH, examples=1000, top_rate=top_rate)
+    options = TrainOptions((), Path(), examples=1000, top_rate=top_rate)
 
     scales = [Progress(steps, examples).rate_scale(options) for steps, examples in
               [(0, 0), (WARM_UP_STEPS, 0), (WARM_UP_STEPS, 500), (WARM_UP_STEPS, 1000)]]  # fmt: skip
@@ -115,7 +137,7 @@ def test_the_rates_rise_to_their_top_and_come_down_to_a_small_share_of_it(top_ra
 
 def trainer_of(**others: object) -> Trainer:
     return Trainer(
-        TrainOptions((), PATH, examples=100_000, device="cpu", **others), Twin(replace(CONFIG, vocab_size=3072))
+        TrainOptions((), Path(), examples=100_000, device="cpu", **others), Twin(replace(CONFIG, vocab_size=3072))
     )
 
 
