@@ -47,7 +47,8 @@ def plain(url: str, body: dict[str, Any]) -> Any:
 
 def in_a_batch(url: str, body: dict[str, Any]) -> Any:
     texts = {"sentences": ["He came.", body["sentence"]]}
-    return post_json(url, "/correct/batch", body | texts).body["results"][1]
+    about = {name: value for name, value in body.items() if name != "sentence"}
+    return post_json(url, "/correct/batch", about | texts).body["results"][1]
 
 
 def streamed(url: str, body: dict[str, Any]) -> Any:
@@ -79,7 +80,7 @@ def answers_offline(*texts: str) -> list[dict[str, Any]]:
 WAYS = [in_a_batch, streamed, kept, offline]
 LONG_ONE = "Word " + "word " * 64 + "word."
 TEXTS = [
-    " ".join(PARAGRAPH.split()), "He wait\u00ading here. I don\u00b4t goed.\u200b He goed.", "He " + "goed " * 12,
+    " ".join(PARAGRAPH.split()), "He wait\u00ading here.\u2028I don\u00b4t goed.\u200b", "He " + "goed " * 12,
     f"{LONG_ONE} He goed home.", f"{LONG_ONE} {LONG_ONE}", "Du hast die falsche Nummer. He goed home.",
     f"See www.a.com/{'x1' * 70} . They was late.",
 ]  # fmt: skip
