@@ -105,36 +105,16 @@ def site(pause: Pause) -> Api:
     return create_site(Corrector(TextPipeline.load(pause), MailboxAtOnce(pause), settings), settings)
 
 
-def _json(unit: str, **headers: str) -> Callable[[int], EnvironBuilder]:
-    """POST /correct of a text of so many bytes, made of this."""
+def _long(
+    path: str, head: str, unit: str, tail: str, most_bytes: int = BODY_BYTES, **headers: str
+) -> Callable[[int], EnvironBuilder]:
+    """Of so many bytes, or the most that the route reads."""
 
     def build(num_bytes: int) -> EnvironBuilder:
-        text = (unit * 64)[: min(num_bytes, 40_000)]
-        body = json.dumps({"sentence": text}).encode()
-        return EnvironBuilder("/correct", method="POST", data=body, content_type="application/json", headers=headers)
-
-    return build
-
-
-def _raw(path: str, head: bytes, unit: bytes, tail: bytes) -> Callable[[int], EnvironBuilder]:
-    """A body of so many bytes of JSON."""
-
-    def build(num_bytes: int) -> EnvironBuilder:
-        body = head + unit * ((num_bytes - len(head) - len(tail)) // len(unit)) + tail
-        return EnvironBuilder(path, method="POST", data=body, content_type="application/json")
-
-    return build
-
-
-def _form(field: str, head: str, unit: str, tail: str = "") -> Callable[[int], EnvironBuilder]:
-    """POST /v2/check of a form of so many bytes."""
-
-    def build(num_bytes: int) -> EnvironBuilder:
-        start = f"language=en&{field}=".encode()
-        quoted = [part.replace(" ", "+").encode() for part in (head, unit, tail)]  # nothing else has to be quoted
-        size = (num_bytes - len(start) - len(quoted[0]) - len(quoted[2])) // len(quoted[1])
-        body = start + quoted[0] + quoted[1] * size + quoted[2]
-        return EnvironBuilder("/v2/check", method="POST", data=body, content_type="application/x-www-form-urlencoded")
+        start, part, end = head.encode(), unit.encode(), tail.encode()
+        body = start + part * ((min(num_bytes, most_bytes) - len(start) - len(end)) // len(part)) + end
+        media_type = "application/x-www-form-urlencoded" if path == "/v2/check" else "application/json"
+        return EnvironBuilder(path, method="POST", data=body, content_type=media_type, headers=headers)
 
     return build
 
@@ -148,22 +128,25 @@ def _batch(num_bytes: int) -> EnvironBuilder:
 
 
 _SENTENCE = "I goed and " * _NUM_EDITS + "left. "
+_TEXT = "/correct", '{"sentence": "', _SENTENCE, '"}', 64 * len(_SENTENCE)
+_EDITOR = "/v2/check", "language=en&text="
+_PARTS = "/v2/check", 'language=en&data={"annotation":['
 REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
-    "sentences": _json(_SENTENCE),
-    "marks": _json("!\n" * 1_000),
-    "sentences, as a stream": _json(_SENTENCE, Accept="text/event-stream"),
-    "blanks": _raw("/correct", b'{"sentence": "', b" ", b'"}'),
-    "escapes": _raw("/correct", b'{"sentence": "', b"\\u00c4", b'"}'),
-    "objects": _raw("/correct", b'{"sentence": [', b"{},", b"{}]}"),
-    "lists of a batch": _raw("/correct/batch", b'{"sentences": [', b"[],", b"[]]}"),
+    "sentences": _long(*_TEXT),
+    "sentences, as a stream": _long(*_TEXT, Accept="text/event-stream"),
+    "sentences, traced": _long(*_TEXT, **{"X-Trace": "1"}),
+    "marks": _long("/correct", '{"sentence": "', "!\\n", '"}', 100_000),
+    "blanks": _long("/correct", '{"sentence": "', " ", '"}'),
+    "escapes": _long("/correct", '{"sentence": "', "\\u00c4", '"}'),
+    "objects": _long("/correct", '{"sentence": [', "{},", "{}]}"),
+    "lists of a batch": _long("/correct/batch", '{"sentences": [', "[],", "[]]}"),
     "a batch of rare words": _batch,
-    "an editor's sentences": _form("text", "", "I goed. "),
-    "an editor's lines": _form("text", "", "A line\n"),
-    "an editor's emoji": _form("text", "", "\U0001f600"),
-    "an editor's form feeds": _form("text", "", "\f"),
-    "an editor's parts": _form("data", '{"annotation":[', '{"text":"a "},', '{"text":"b"}]}'),
-    "an editor's empty parts": _form("data", '{"annotation":[', "{},", "{}]}"),
-    "sentences, traced": _json(_SENTENCE, **{"X-Trace": "1"}),
+    "an editor's sentences": _long(*_EDITOR, "I+goed.+", ""),
+    "an editor's lines": _long(*_EDITOR, "A+line\n", ""),
+    "an editor's emoji": _long(*_EDITOR, "\U0001f600", ""),
+    "an editor's form feeds": _long(*_EDITOR, "\f", ""),
+    "an editor's parts": _long(*_PARTS, '{"text":"a+"},', '{"text":"b"}]}'),
+    "an editor's empty parts": _long(*_PARTS, "{},", "{}]}"),
 }
 
 

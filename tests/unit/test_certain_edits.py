@@ -1,12 +1,9 @@
-"""What a stream sends of an unfinished output never has to be taken back, and reads as one line."""
+"""What a stream sends of an unfinished output never has to be taken back."""
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from api.http.lines import event_of
 from tests.corrections import MARK, PIPELINE, TOKENIZER, blocks, parse
 
 OF_SEVERAL = [block[0] for block in blocks() if len(MARK.findall(block[0])) > 1]
@@ -35,13 +32,3 @@ def test_the_first_of_two_plain_edits_is_told_early() -> None:
     sentence, edits = parse("He {goed>went PAST_IRREG} there and they {was>were SVA_BE} late.")
 
     assert assert_never_taken_back(sentence, tuple(TOKENIZER.encode_output(edits))) == 1
-
-
-@pytest.mark.parametrize("end_of_line", ["\u2028", "\u2029", "\u0085"])
-def test_the_data_of_an_event_is_one_line_to_every_reader_of_lines(end_of_line: str) -> None:
-    told = {"corrected": f"He went.{end_of_line}She left."}
-
-    name, data, blank = event_of("done", json.dumps(told, ensure_ascii=False)).decode().splitlines()
-
-    assert (name, blank) == ("event: done", "")
-    assert json.loads(data.removeprefix("data: ")) == told

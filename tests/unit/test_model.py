@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import psutil
 import pytest
 
 from scheduler.messages import CorrectionRequest, Delivery, FinishReason
 from tests.unit.small_model import CONFIG, an_engine, answers, random_tensors, random_weights, request
 from worker.engine import Engine
 from worker.model.forward import MiniGPT, PackedBatch
+from worker.model.memory import KVArena
+
+MIB = 1 << 20
 
 
 def reference_logits(prompt: list[int], words: list[int], outputs: list[int]) -> np.ndarray:
@@ -83,6 +87,17 @@ def test_a_cancelled_sequence_leaves_its_neighbours_unharmed_and_frees_its_rows(
     assert cancelled.finish_reason is FinishReason.CANCELLED
     assert outputs == {name: ids for name, ids in calm.items() if name != "r1"}
     assert subject.model.arena.num_free == 2048
+
+
+def test_a_worker_does_not_grow_when_its_cache_is_full_for_the_first_time():
+    process = psutil.Process()
+    arena = KVArena(num_layers=4, num_tokens=16_384, width=128)
+    assert arena.layers.nbytes == 64 * MIB
+
+    before = process.memory_info().rss
+    arena.layers.fill(1)  # what sequences would write
+
+    assert process.memory_info().rss - before < 4 * MIB
 
 
 def test_a_request_delivered_twice_runs_once():

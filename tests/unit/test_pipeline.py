@@ -172,5 +172,6 @@ def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_th
 
     assert 0.8 < edit.confidence < 0.95
     assert (correction.corrected, [note.code.value for note in correction.notes]) == (sentence, ["left-out"])
+    assert "1 edit that is less certain" in correction.explanation
     assert f"of {edit.confidence:g}, under min_confidence 0.95, was left out" in correction.notes[0].detail
     assert PIPELINE.certain_edits(PIPELINE.prepare(sentence), ids) == ()

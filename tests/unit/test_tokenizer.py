@@ -21,10 +21,6 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.load()
 
 
-def texts(tokenizer: Tokenizer, text: str) -> list[str]:
-    return [shown(tokenizer, token_id) for token_id in tokenizer.encode_piece(text)]
-
-
 def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer):
     prompt = tokenizer.encode("He goed, to school")
 
@@ -34,30 +30,6 @@ def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer
     assert prompt.word_numbers == (1, 2, 2, 0, 3, 4, 0)
     assert list(prompt.words) == ["He", "goed", "to", "school"]
     assert prompt.token_ids[-1] == SEP_ID
-
-
-@pytest.mark.parametrize(
-    "word, pieces",
-    [
-        ("walked", ["walk", "ed"]),
-        ("walking", ["walk", "ing"]),
-        ("shaked", ["shak", "ed"]),
-        ("swimming", ["swimm", "ing"]),
-        ("wented", ["went", "ed"]),
-        ("bringed", ["bring", "ed"]),
-        ("feeding", ["feed", "ing"]),
-        ("didn't", ["didn", "'t"]),
-        ("they've", ["they", "'ve"]),
-        ("bring", ["bring"]),
-        ("feed", ["feed"]),
-        ("need", ["need"]),
-        ("thing", ["thing"]),
-        ("bled", ["bled"]),
-        ("red", ["red"]),
-    ],
-)
-def test_endings_are_split_off_where_they_are_endings(tokenizer, word, pieces):
-    assert texts(tokenizer, " " + word) == [" " + pieces[0], *pieces[1:]]
 
 
 @pytest.mark.parametrize(
