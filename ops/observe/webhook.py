@@ -64,28 +64,26 @@ class Webhook:
     def _run(self) -> None:
         while True:
             payload = self._waiting.get()
-            if (why_not := self._deliver(payload)) is not None:
+            if why_not := self._deliver(json.dumps(payload).encode()):
                 self._say_given_up(payload, why_not)
             self._waiting.task_done()
 
-    def _deliver(self, payload: Mapping[str, Any]) -> str | None:
-        """None once it is taken; else why it was given up."""
-        body = json.dumps(payload).encode()
-        for pause_s in (*self._pauses_s, None):
+    def _deliver(self, body: bytes) -> str:
+        """Why it was given up; empty once it is taken."""
+        why_not = ""
+        for pause_s in (*self._pauses_s, 0.0):
             status, why_not = self._send(body)
-            if why_not is None:
-                return None
             is_final = 400 <= status < 500 and status not in _WORTH_ANOTHER
-            if is_final or pause_s is None or self._closing.wait(pause_s):
+            if not why_not or is_final or self._closing.wait(pause_s):
                 break
         return why_not
 
-    def _send(self, body: bytes) -> tuple[int, str | None]:
+    def _send(self, body: bytes) -> tuple[int, str]:
         """Status (0: none) and what went wrong. An exception's text may hold the URL: only its type is shown."""
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
         try:
             with self._opener.open(request, timeout=TIMEOUT_S) as response:
-                return response.status, None
+                return response.status, ""
         except urllib.error.HTTPError as error:
             error.close()
             return error.code, f"it answers {error.code}"

@@ -12,13 +12,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
-from importlib.metadata import packages_distributions
 from typing import Any
 
 import click
 import redis
 
-from miniserve import PACKAGES, REMEDY
 from ops.options import option
 from ops.run import embedded_redis
 from ops.run.banner import base_url
@@ -36,7 +34,6 @@ from worker.queue.server import server_fault
 
 MAX_CLOCK_ERROR_S = 0.5
 MAX_MEMORY_SHARE = 0.7  # as the alert redis-memory-high
-_OURS = "miniserve"  # the name of our distribution
 # Each reads only, and shows whether the user may use the command.
 _NEEDLESS = {
     "CONFIG": ("CONFIG", "GET", "port"),
@@ -97,7 +94,6 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("variables", fault, "correct its name, or unset it")
     if settings.break_:
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
-    yield _packages()
     yield _judged("redis-py", client_fault(), redis.__version__)
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
@@ -106,15 +102,6 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         redis_url = settings.redis_url
     if settings.uses_queue and not client_fault():
         yield from _of_redis(redis_url) if redis_url else [_embedded()]
-
-
-def _packages() -> Finding:
-    """The command itself has looked whether the packages are ours; here, whether anybody else owns their files."""
-    owners = packages_distributions()
-    shared = {f"`{name}` is also of {owner}" for name in PACKAGES for owner in owners.get(name, ()) if owner != _OURS}
-    if shared:
-        return Finding("packages", ", ".join(sorted(shared)), REMEDY)
-    return Finding("packages", f"{', '.join(PACKAGES)} are ours")
 
 
 def _model() -> Finding:

@@ -69,16 +69,8 @@ def test_on_a_sound_machine_all_is_well() -> None:
 
     assert status == 0 and all(finding["ok"] for finding in findings.values())
     assert [*findings] == [
-        "settings", "packages", "redis-py", "model", "API port", "dashboard port", "embedded Redis",
+        "settings", "redis-py", "model", "API port", "dashboard port", "embedded Redis",
     ]  # fmt: skip
-
-
-def test_another_distribution_with_a_package_of_our_name_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "packages_distributions", lambda: {"ops": ["miniserve", "ops"], "yaml": ["PyYAML"]})
-
-    finding = run()[1]["packages"]
-
-    assert finding["found"] == "`ops` is also of ops" and "an environment of its own" in finding["remedy"]
 
 
 def test_without_json_each_finding_is_one_line() -> None:

@@ -72,11 +72,11 @@ def test_closing_does_not_wait_for_a_pause_between_attempts() -> None:
 def test_the_log_never_shows_more_of_the_url_than_where_it_leads() -> None:
     with WebhookReceiver(500) as receiver, capture_logs() as logs:
         away = receiver.url.replace("127.0.0.1", "127.0.0.1.invalid")
-        for url in (receiver.url, away, "http://127.0.0.1:1/S3CRET"):
+        for url in (receiver.url, away, "http://127.0.0.1:1/S3CRET", f"http://{'x' * 70}/S3CRET"):
             webhook = Webhook(url, pauses_s=())
             webhook.post({"alert": "a"})
             webhook.close(10)
 
-    assert len(logs) == 3
+    assert len(logs) == 4
     assert "S3CRET" not in str(logs)
     assert all(line["webhook"].endswith("/***") for line in logs)
