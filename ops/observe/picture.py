@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from rich import box
+from rich.columns import Columns
 from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -46,7 +47,8 @@ def picture(frame: Frame, now: datetime, width: int, hint: str = "") -> Group:
         Text.assemble((f"{one.severity.upper()} {one.name}: ", _alarm(one.severity)), one.sentence)
         for one in figures.alerts
     ]
-    return Group(*above, *alerts, _in_columns(_panels(figures), width), _workers(figures))
+    panels = Columns(_panels(figures), padding=0, width=width if width < 76 else width // 2)
+    return Group(*above, *alerts, panels, _workers(figures))
 
 
 def _alarm(severity: str) -> str:
@@ -73,16 +75,6 @@ def _notes(frame: Frame, now: datetime) -> Iterator[Text]:
         yield Text(words.printable(frame.why), "red")
     elif frame.read_at is None:
         yield Text("no answer yet", "dim")
-
-
-def _in_columns(panels: Sequence[Panel], width: int) -> Table:
-    num_columns = 1 if width < 76 else 2
-    grid = Table.grid(*[""] * num_columns, expand=True)
-    for column in grid.columns:
-        column.ratio = 1
-    for first in range(0, len(panels), num_columns):
-        grid.add_row(*panels[first : first + num_columns])
-    return grid
 
 
 def _rows(rows: Sequence[Row]) -> Table:

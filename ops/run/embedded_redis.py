@@ -82,11 +82,11 @@ class EmbeddedRedis(Member):
             "maxmemory": f"{memory_mb}mb",  # 0: no limit
             "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
         }
-        program = str(find_redis_server())
         arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        super().__init__("redis", [program, str(directory / CONFIG_NAME), *arguments], output=subprocess.DEVNULL)
+        super().__init__(
+            "redis", [str(find_redis_server()), str(directory / CONFIG_NAME), *arguments], output=subprocess.DEVNULL
+        )
         self.patience_s = _STOP_PATIENCE_S
-        self.remedy = f"if {program} keeps dying: name a running Redis with --redis-url"
 
     @property
     def url(self) -> str:

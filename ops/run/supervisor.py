@@ -74,7 +74,6 @@ class Member:
     output: IO[bytes] | int | None = None  # as `processes.spawn` takes it; a file can be read by `said`
     patience_s: float = 30.0  # between SIGTERM and SIGKILL
     is_kept: bool = True  # False: it was taken away, and is not started again when it dies
-    remedy: str = ""  # what a person can do where it keeps dying
     started: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     due_at: float | None = None  # when to start it again; None while it lives
@@ -182,8 +181,7 @@ class Supervisor:
         for member in kept:
             if member.due_at is None and not member.is_alive:
                 how = member.note_death(now)
-                advice = f"; {member.remedy}" if member.remedy and member.is_hopeless else ""
-                self._say(f"{member.name} (pid {member.process.pid}) ended with {how}; starting it again{advice}")
+                self._say(f"{member.name} (pid {member.process.pid}) ended with {how}; starting it again")
             elif member.due_at is not None and member.due_at <= now:
                 member.start()
         due = [member.due_at for member in kept if member.due_at is not None]
