@@ -13,6 +13,7 @@ import pytest
 
 from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Member, Signals, Supervisor
 from tests.pace import patient
+from tests.running_system import is_running
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 DEAF = [
@@ -98,4 +99,25 @@ def test_a_second_stop_signal_hurries(signals: Signals, said: list[str]) -> None
 
     assert not child.is_alive
     helper.wait()
+    child.process.stdout.close()
+
+
+def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: Signals, said: list[str]) -> None:
+    family = (
+        "import subprocess, sys, time\n"
+        "print(subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']).pid, flush=True)\n"
+        "time.sleep(60)"
+    )
+    child = _child("api", [sys.executable, "-c", family], output=subprocess.PIPE)
+    supervisor = Supervisor([child], [[child]], said.append)
+    supervisor.start()
+    first, grandchild = child.process, int(child.process.stdout.readline())
+
+    first.kill()
+    is_back = _run_until(supervisor, signals, lambda: child.process is not first)
+    is_gone = _run_until(supervisor, signals, lambda: not is_running(grandchild))
+    supervisor.stop(signals)
+
+    assert is_back and is_gone
+    first.stdout.close()
     child.process.stdout.close()
