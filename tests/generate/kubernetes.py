@@ -37,9 +37,9 @@ def files(root: Path) -> dict[str, str]:
     worker = (root / "ops/deploy/kubernetes/base/worker.yaml").read_text(encoding="utf-8")
     patch = [{"op": "replace", "path": "/spec/triggers", "value": _triggers("prefill")}]
     return {
-        f"{_COMPONENTS}/keda/worker.yaml": _WORKER + _yaml(_scaled("worker", _triggers())),
-        f"{_COMPONENTS}/keda-pools/decode.yaml": _DECODE + _yaml(_scaled("decode", _triggers("decode"))),
-        f"{_COMPONENTS}/keda-pools/prefill.yaml": _PREFILL + _yaml(patch),
+        f"{_COMPONENTS}/keda/worker.yaml": _WORKER + as_yaml(_scaled("worker", _triggers())),
+        f"{_COMPONENTS}/keda-pools/decode.yaml": _DECODE + as_yaml(_scaled("decode", _triggers("decode"))),
+        f"{_COMPONENTS}/keda-pools/prefill.yaml": _PREFILL + as_yaml(patch),
         f"{_COMPONENTS}/pools/decode.yaml": _DEPLOYMENT + _decode(worker),
     }
 
@@ -49,7 +49,7 @@ def _decode(worker: str) -> str:
     return named.replace('["miniserve", "worker"]', '["miniserve", "worker", "--role", "decode"]')
 
 
-def _yaml(content: Any) -> str:
+def as_yaml(content: Any) -> str:
     return yaml.safe_dump(content, sort_keys=False, width=120)
 
 

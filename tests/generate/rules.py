@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import yaml
-
 from scheduler.capacity.alerts import DEAD_LETTERS_WINDOW_S, START_S
 from scheduler.capacity.measure import AUDIT_S
 from scheduler.capacity.rules import ASSUMED_MAX_MEMORY_BYTES, NO_PROGRESS_AFTER_S, Asks, Rule
 from scheduler.capacity.rules import rules as all_rules
 from scheduler.capacity.window import MIN_SAMPLES, MOST_UNSTEADY
 from scheduler.settings import Settings
+from tests.generate.kubernetes import as_yaml
 
 LEAST_S = 10  # two scrapes: what only one of them says may be a restart
 _HEAD = """\
@@ -76,24 +75,14 @@ class _Value:
 
 
 def files() -> dict[str, str]:
-    groups = {"groups": [{"name": "miniserve", "interval": "5s", "rules": [*_records(), *_alerts()]}]}
+    records = [{"record": name, "expr": expression} for name, expression in _RECORDS.items()]
+    alerts = [_alert(rule) for rule in all_rules(Settings())]
+    groups = {"groups": [{"name": "miniserve", "interval": "5s", "rules": [*records, *alerts]}]}
     about = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": {"name": "miniserve"}}
     return {
-        "ops/deploy/prometheus/rules.yml": _HEAD + _yaml(groups),
-        "ops/deploy/kubernetes/components/pod-monitor/rules.yaml": _HEAD + _yaml({**about, "spec": groups}),
+        "ops/deploy/prometheus/rules.yml": _HEAD + as_yaml(groups),
+        "ops/deploy/kubernetes/components/pod-monitor/rules.yaml": _HEAD + as_yaml({**about, "spec": groups}),
     }
-
-
-def _yaml(content: dict[str, Any]) -> str:
-    return yaml.safe_dump(content, sort_keys=False, width=120)
-
-
-def _records() -> list[dict[str, str]]:
-    return [{"record": name, "expr": expression} for name, expression in _RECORDS.items()]
-
-
-def _alerts() -> list[dict[str, Any]]:
-    return [_alert(rule) for rule in all_rules(Settings())]
 
 
 def _alert(rule: Rule) -> dict[str, Any]:
