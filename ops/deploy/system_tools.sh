@@ -23,9 +23,6 @@ TOOLS=(
 )
 [ "${1:-}" != nightly ] || TOOLS+=(
   "npm npm"
-  "Xvfb xvfb"
-  "xdotool xdotool"
-  "texstudio texstudio"
   "soffice libreoffice-writer"
 )
 

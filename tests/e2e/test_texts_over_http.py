@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from ops.cli import main
 from ops.observe.scrape import scrape
 from ops.run import processes
 from tests.mailbox_house import eventually
@@ -121,3 +123,15 @@ def test_64_clients_share_batches_and_get_exactly_what_the_offline_command_gives
 
 def _rq_info(redis_url: str) -> str:
     return subprocess.run([RQ, "info", "-u", redis_url], capture_output=True, text=True, check=True).stdout
+
+
+def test_capacity_tells_the_rates_that_a_replica_measures(system: RunningSystem) -> None:
+    def measured() -> dict[str, float] | None:
+        for _ in range(30):
+            assert post_json(system.url, "/correct/batch", {"sentences": TEXTS[:3]}).status == 200
+        told = json.loads(CliRunner().invoke(main, ["capacity", "--json", "--url", system.url]).stdout)
+        return told if told["service_rate_tokens_per_s"] > 0 and told["arrival_rate_per_s"] > 0 else None
+
+    told = eventually(measured, 20)
+
+    assert told["num_workers"] == 1 and told["advice"].startswith("At the present ")

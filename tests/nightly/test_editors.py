@@ -13,13 +13,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from PIL import Image, ImageGrab
 from playwright.sync_api import Browser, expect
 
 from tests import system_tools
-from tests.mailbox_house import eventually
 from tests.pace import patient
-from tests.running_system import child, wait_until
+from tests.running_system import child
 from tests.system.conftest import KeyedSite
 
 QUILL = "quill@1.3.7", "quill-languagetool@1.0.7"
@@ -51,28 +49,6 @@ for text in sys.argv[2:]:
     errors = checker.doProofreading("1", text, Locale("en", "US", ""), 0, len(text), ()).aErrors
     print(json.dumps([(one.nErrorStart, one.nErrorLength, one.aSuggestions[0], one.aShortComment) for one in errors]))
 """
-TEXSTUDIO = r"""[texmaker]
-Grammar\Language%20Tool%20URL={url}/
-Grammar\Language%20Tool%20Autorun=false
-Editor\Check%20Grammar=true
-Editor\Check%20Spelling=false
-Spell\DictionaryDir={folder}
-Spell\Language=en_US
-Update\AutoCheck=false
-
-[formats]
-version=1.0
-data\grammarMistake\waveUnderline=true
-data\grammarMistake\linescolor=#d0107f
-data\grammarMistake\priority=-1
-"""
-THESIS = r"""\documentclass{article}
-
-\begin{document}
-Last summer we was in Italy. My brother swimmed every day, and my sister have learned Italian.
-\end{document}
-"""
-WORDS_BOX = 345, 95, 1000, 300  # of the window, in pixels: where the lines of the thesis stand
 START_QUILL = """async ([plugin, url, key]) => {
   const module = URL.createObjectURL(new Blob([plugin], { type: "text/javascript" }));
   globalThis.process = { env: { NODE_ENV: "production" } };
@@ -113,7 +89,8 @@ def test_quill_marks_the_mistakes_in_their_places_and_mends_them(
         mark.click()
         page.locator(".quill-lt-match-popup-action", has_text=right).click()
         expect(mark).to_have_count(0)
-    assert page.evaluate("globalThis.quill.getText()") == re.sub(r"\w+", lambda w: MENDED.get(w[0], w[0]), TYPED) + "\n"
+    shown = page.evaluate("globalThis.quill.getText()").replace("\xa0", " ")  # some of Chromium's blanks, as one types
+    assert shown == re.sub(r"\w+", lambda word: MENDED.get(word[0], word[0]), TYPED) + "\n"
     page.close()
 
 
@@ -134,42 +111,3 @@ def test_libreoffice_finds_the_mistakes_in_their_places(site: str, tmp_path: Pat
         words = [units[2 * start : 2 * (start + length)].decode("utf-16-le") for start, length, *_ in marks]
         assert [[word, right] for word, (_, _, right, _) in zip(words, marks, strict=True)] == wanted
         assert all(why for *_, why in marks)
-
-
-def test_texstudio_shows_the_marks_below_the_words(site: str, tmp_path: Path) -> None:
-    settings = tmp_path / "texstudio" / "texstudio.ini"
-    for path, text in (
-        (settings, TEXSTUDIO.format(url=site, folder=tmp_path)), (tmp_path / "thesis.tex", THESIS),
-        (tmp_path / "en_US.aff", "SET UTF-8\n"), (tmp_path / "en_US.dic", "1\nword\n"),
-    ):  # fmt: skip
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-    # Without -noreset the server starts again when its last client leaves, as each picture does.
-    options = "-displayfd", "1", "-noreset", "-screen", "0", "1000x600x24"
-    with child(system_tools.find("Xvfb"), *options) as screen:
-        display = f":{eventually(screen.said, 60).split()[0]}"
-        env = os.environ | {"DISPLAY": display, "HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path)}
-        with child(system_tools.find("texstudio"), "--no-session", tmp_path / "thesis.tex", env=env):
-            wait_until(lambda: num_marks(shown(display, env)) == 3, 120, lambda: kept(display, tmp_path))
-
-
-def shown(display: str, env: dict[str, str]) -> Image.Image:
-    """The screen, after another key: marks are drawn with the next change of a line."""
-    window = "search", "--name", "thesis.tex - TeXstudio", "windowmove", "0", "0", "windowsize", "1000", "600"
-    no_latex = "search", "--onlyvisible", "--name", "^TeXstudio$", "key", "Return"  # it warns
-    for command in (no_latex, window, ("key", "Down")):
-        subprocess.run([system_tools.find("xdotool"), *command], env=env, capture_output=True)
-    return ImageGrab.grab(xdisplay=display).convert("RGB")
-
-
-def num_marks(picture: Image.Image) -> int:
-    """How many words have a wave below them: columns that have its colour, and lie together."""
-    part = picture.crop(WORDS_BOX)
-    pixels = [[part.getpixel((x, y)) for y in range(part.height)] for x in range(part.width)]
-    columns = [x for x, column in enumerate(pixels) if any(r - g > 60 and b - g > 30 for r, g, b in column)]
-    return sum(x - before > 4 for before, x in zip([-10, *columns], columns, strict=False))
-
-
-def kept(display: str, folder: Path) -> str:
-    ImageGrab.grab(xdisplay=display).save(folder / "screen.png")
-    return f"three marks on the screen: {folder / 'screen.png'}"
