@@ -25,8 +25,9 @@ from miniserve_training.text.written.swaps import Swaps, swapped
 
 FOLDER = Path(__file__).with_name("sentences")
 HELD_OUT_PER_MILLE = 40
-# A line of short frames stands for dozens of sentences by its choices, so it is drawn as often as so many lines.
-_FRAMES, _FRAME_DRAWS = "frames_", 40
+# A line of short frames stands for dozens of sentences by its choices, so it is drawn as often as so many lines; those
+# of kinds that weights which shipped had wrong, more often.
+_DRAWS = {"frames_": 40, "kinds_": 120}
 _SECOND_MISTAKE_SHARE = 0.5  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
@@ -136,8 +137,12 @@ def load(folder: Path = FOLDER, *, held_out: bool = False) -> list[WrittenLine]:
     return [
         line
         for path in sorted(folder.glob("*.txt"))
-        for line in [*_read(path, held_out)] * (_FRAME_DRAWS if path.name.startswith(_FRAMES) and not held_out else 1)
+        for line in [*_read(path, held_out)] * (1 if held_out else _draws(path.name))
     ]
+
+
+def _draws(name: str) -> int:
+    return next((draws for beginning, draws in _DRAWS.items() if name.startswith(beginning)), 1)
 
 
 def _read(path: Path, held_out: bool) -> Iterator[WrittenLine]:
