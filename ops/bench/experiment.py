@@ -105,8 +105,7 @@ def measure_case(case: Case, loads: Sequence[Load], run: int, plan: Plan) -> lis
             spent_us = (cpu_us(system.pid).total() - before_us) / max(1, found.statuses[200])
             about = {"run": run, "load": load.label, "clients": load.concurrency or ""}
             rows.append(about | case.columns | {"cpu_us": spent_us} | columns)
-    # Warm-up included. A mode without a worker has none; of several loads nobody could say whose it is.
-    mean_batch = system.counters.get("mean_prefill_batch", np.nan) if len(loads) == 1 else np.nan
+    mean_batch = system.counters.get("mean_prefill_batch", np.nan)  # of all loads; a mode without a worker has none
     return [row | {"mean_prefill_batch": mean_batch} for row in rows]
 
 

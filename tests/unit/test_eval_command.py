@@ -15,7 +15,7 @@ from worker.model.weights import load_weights
 
 WRONG = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 CLEAN = Item("He went to school.", "He went to school.")
-NONSENSE = Item("He went to school.", "He flew to school.")
+MISSED = Item("He goed to school.", "He flew to school.", (Reason.PAST_IRREG,))
 
 
 def run(*arguments: object) -> Result:
@@ -26,7 +26,7 @@ def run(*arguments: object) -> Result:
 def files(tmp_path: Path) -> tuple[Path, Path]:
     one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
     write_items([WRONG, CLEAN], one)
-    write_items([CLEAN, NONSENSE], two)
+    write_items([CLEAN, MISSED], two)
     return one, two
 
 
@@ -44,7 +44,10 @@ def test_several_files_are_told_together_with_the_misses_that_are_asked_for(file
     document, text = json.loads(run(*files, "--json").stdout), run(*files, "--show", "wrong").stdout
 
     assert (document["num_clean"], document["num_wrong"]) == (2, 2)
-    assert "\n\nsentence  He went to school.\nours      no change\nwanted    He flew to school.\n\n" in text
+    assert (
+        "\n\nsentence  He goed to school.\nours      He went to school.   [irregular_past]\n"
+        "wanted    He flew to school.   [irregular_past]\n\n" in text
+    )
     assert "wanted" not in run(*files, "--show", "changed").stdout.partition("exact match")[0]
 
 

@@ -9,7 +9,7 @@ import pytest
 from api.grammar.correction import Edit
 from api.grammar.reasons import Reason
 from ops.evaluation.items import Item, read_items, write_items
-from ops.evaluation.report import format_misses, format_table
+from ops.evaluation.report import format_table
 from ops.evaluation.scores import Answer, Result, Scores
 from ops.evaluation.scores import score as score_results
 
@@ -98,20 +98,6 @@ def test_an_edit_of_a_clean_sentence_is_a_false_positive_and_a_wrong_one_of_its_
     assert (scores.num_clean, scores.num_false_positives, scores.num_wrong) == (2, 1, 0)
     assert (scores.reasons[R.SVA_SG].num_made, scores.reasons[R.SVA_SG].num_false) == (1, 1)
     assert scores.reasons[R.SVA_SG].precision == 0
-
-
-def test_misses_are_shown_with_what_was_made_and_what_was_wanted():
-    results = [Result(GOED, answer_with(GOED, ("goed", "goes", R.SVA_SG))), Result(CLEAN, Answer("He goes to school."))]
-
-    wrong, changed = (list(format_misses(results, [kind])) for kind in ("wrong", "changed"))
-
-    assert wrong == [
-        "sentence  He goed to school.\n"
-        "ours      He goes to school.   [singular_agreement]\n"
-        "wanted    He went to school.   [irregular_past]\n"
-    ]
-    assert [miss.splitlines()[0] for miss in changed] == ["sentence  He went to school."]
-    assert list(format_misses(results, [])) == []
 
 
 def test_items_survive_a_round_trip_through_the_file(tmp_path):
