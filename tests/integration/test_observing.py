@@ -165,16 +165,6 @@ def test_a_worker_that_stands_still_is_no_worker_and_what_it_holds_grows_old(que
     assert ages == [(*counts, pytest.approx(age)) for *counts, age in expected]
 
 
-def test_looking_changes_nothing(queue: ScriptedQueue) -> None:
-    queue.accept("a")
-    queue.now_s = 1.0
-    keys = {key: queue.client.dump(key) for key in queue.client.keys("miniserve:*")}
-
-    queue.observe()
-
-    assert {key: queue.client.dump(key) for key in queue.client.keys("miniserve:*")} == keys
-
-
 def test_a_redis_that_is_full_still_tells_its_numbers(private_redis: EmbeddedRedis) -> None:
     observatory = SystemReader(Address(private_redis.url))
     with Redis.from_url(private_redis.url) as client:
