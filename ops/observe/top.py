@@ -96,19 +96,26 @@ def _drawn(frame: Frame, console: Console, hint: str = "") -> Group:
 
 def _show(watch: Watch, console: Console, every_s: float) -> None:
     """Show the screen until q, Ctrl-C, SIGTERM, or the terminal is gone. A thread of `Live` draws it."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit())
+    over: list[int] = []
+
+    def leave(number: int, _: object) -> None:
+        """It is noted, too: a library that the exception interrupts may take it for a fault of its own."""
+        over.append(number)
+        sys.exit()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, leave)
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # the shell would be left with this screen
     live = Live(
         console=console, screen=True, redirect_stdout=False, redirect_stderr=False,
         get_renderable=lambda: _drawn(watch.frame, console, "q quits"),
     )  # fmt: skip
     before = termios.tcgetattr(sys.stdin)
-    with suppress(OSError, termios.error, KeyboardInterrupt):  # where the terminal is gone nothing is left to mend
+    with suppress(OSError, termios.error):  # where the terminal is gone nothing is left to mend
         try:
             tty.setcbreak(sys.stdin, termios.TCSANOW)
             with live:
-                while not _is_left(watch, every_s):
+                while not over and not _is_left(watch, every_s):
                     pass
         finally:
             # What was typed meanwhile was for this screen: the shell shall not run it.
