@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from api.grammar import word_sets
+from api.grammar import nouns, word_sets
+from api.grammar.lists import LISTS
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.context import TOKEN, Context, is_mark, is_plural, without_adverbs
+from api.grammar.surroundings.context import TOKEN, Context, is_plural, without_adverbs
 from api.grammar.verb_words import parts_of
 
 _PERSONS = {"i": "first", "he": "singular", "she": "singular", "we": "plural", "they": "plural"}
@@ -22,55 +23,29 @@ _BUT_ONE = re.compile(r"(?<![Aa]ll )\bbut [A-Z][a-z]*[a-rt-z] $")  # "but Dubai 
 _THAT_IS = re.compile(r"[,;(] that $")  # "the same borders, that [is], one town"
 _PERIOD = "(?:night|week|month|year|summer|winter|spring|autumn)"
 _FINISHED = re.compile(rf"\b(?:yesterday|ago|last {_PERIOD}|in (?:1[5-9]\d\d|20[01]\d))\b")
-# Behind "and" or a preposition the name may be half of the subject, or none of it: "the users of the OS [have]".
-_ONE_NAME = re.compile(
-    r"(?:^|[,;:(]\s|\b(?:[Tt]hat|[Ii]f|[Ww]hen|[Bb]ecause|[Bb]ut|[Ss]ince|[Ww]hile)\s)"
-    r"(?:(?:[Tt]he|[Aa]n?|[Oo]ur|[Mm]y|[Yy]our|[Tt]heir|[Ii]ts|[Hh]is|[Hh]er|[Tt]his|[Ee]ach)\s)?"
-    r"(?:[A-Z]{2,}|\w[\w-]*[.@][\w.@-]*\w)\s$"
-)
 _NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) - {"than"} | {"to"}  # fmt: skip
 _ONE_BE = frozenset(["is", "was", "isn't", "wasn't"])
+_MANY_BE = frozenset(["are", "were", "aren't", "weren't"])
+_BE_OF_TWO = frozenset(["are", "were"])
+# One word for many, or a plural without -s: "a number of cars have", "the rich have".
+_CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
+# With 'the' many people: "the rich have".
+_PEOPLE = LISTS["people"]
+# Plurals that are one amount: "Ten years is long", "Lots of water is".
+_MOST = frozenset(["bulk", "majority", "rest"])  # with either number
+_NO_PERSONS = LISTS["no_persons"]
+_BEHIND_NEED = LISTS["behind_need"]
+_OBJECT_PRONOUNS = frozenset(["them", "him", "me", "us"])
+_OF = word_sets.PREPOSITIONS | {"and", "or", "to"}
+_FEW = word_sets.AMOUNTS | word_sets.COUNTS | frozenset("such other certain various".split())
+_INNER = word_sets.DETERMINERS | word_sets.PREPOSITIONS | word_sets.AMOUNTS
+_OPENING = LISTS["opening"]
 # Their -ing before a plural is more often what somebody does than what something is like: "Reading books are fun".
-_ACTIVITIES = frozenset(
-    "read eat play watch learn write buy sell make drink collect tell break take ride cook raise keep solve draw "
-    "paint smoke wear carry visit speak study help teach hunt catch pick climb build wash clean use do have give get "
-    "throw drive".split()
-)
 # But with these it names a kind of them: "Reading glasses are", "Eating habits are", "Learning outcomes are".
-_KINDS = frozenset(
-    "glasses cards machines lessons classes courses habits skills methods times costs prices rooms hours days rules "
-    "tests materials problems points tips tools lists exercises fees pens disorders sites blocks instructions "
-    "directions numbers concerns demands teams sessions powers partners grounds cities businesses activities "
-    "abilities styles strategies groups conditions forces ranges outcomes objectives areas schemes utensils "
-    "professors patterns".split()
-)
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
-# What lines of documentation begin with: "Shows matches in bold", "Logs calls to the database".
-_OF_LINES = frozenset(
-    "accept add allow append apply ask assign attach build cache calculate call cancel change check clear close "
-    "collect compare compute configure connect contain convert copy count create cut decode define delete deliver "
-    "describe detect determine disable display download draw drop edit emit enable encode encrypt ensure escape "
-    "evaluate expand explain export extract fetch fill filter find fix flush follow format forward generate get give "
-    "group handle hide highlight hold ignore implement import include increase index insert install join keep kill "
-    "limit link list load lock log look loop make manage map mark match measure merge modify monitor move name notify "
-    "offer open order output parse pass play post prepare prevent print process produce prompt protect provide "
-    "publish push put query raise rank read receive record redirect reduce refuse register reject release reload "
-    "remove rename render repeat replace report represent request reset resolve restart restore restrict retrieve "
-    "return reverse rewrite rotate round run save scan schedule search select send separate set show shuffle skip "
-    "sort specify split start stop store strip submit support swap switch take tell test track transform translate "
-    "trigger trim turn uninstall unlock unpack update upload use validate verify wait warn watch wrap write "
-    "yield".split()
-)
-_BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | {"to", "or", "per"}
-# Behind such a word they are verbs: "Shows [starts] at eight".
-_OF_EVENTS = frozenset(
-    "begins starts opens closes ends stops leaves arrives comes goes fails works helps happens lives grows sleeps "
-    "sings takes makes gives gets becomes seems looks sells costs needs likes wants has does is was keeps stays falls "
-    "rises belongs depends matters exists appears breaks dies eats drinks flies runs moves changes cries barks".split()
-)
 
 
 def disagrees(context: Context) -> bool:
@@ -121,8 +96,8 @@ def is_of_things_that_do(context: Context) -> bool:
         return False
     if len(subject) > place + 1 and subject[place + 1] not in word_sets.PREPOSITIONS:
         return False
-    is_activity = not context.words.lemmas_of(subject[0]).isdisjoint(_ACTIVITIES)
-    return not is_activity or subject[place] in _KINDS
+    is_activity = not context.words.lemmas_of(subject[0]).isdisjoint(LISTS["activities"])
+    return not is_activity or subject[place] in LISTS["kinds"]
 
 
 def is_of_latin_plural(context: Context) -> bool:
@@ -142,27 +117,102 @@ def is_of_latin_plural(context: Context) -> bool:
     return False
 
 
-def has_no_subject(context: Context) -> bool:
-    """Return whether the line begins with its verb, and the edit sees a plural there: "Shows [match] in bold"."""
-    words = context.before
-    if not words or not context.has_form(words[0], "third") or any(map(is_mark, words[:-1])):
+def is_of_one_thing(context: Context) -> bool:
+    """Return whether the subject is one thing, and no crowd: "The first dataset [have]", "A class of stars [show]"."""
+    if not _makes_plural(context.edit):
         return False
-    is_of_lines = not context.words.lemmas_of(words[0]).isdisjoint(_OF_LINES)
-    if len(words) == 1:
-        following = context.after[:1]
-        is_object = not following or is_mark(following[0]) or following[0] in _BEHIND_AN_OBJECT
-        return is_of_lines and is_object and context.edit.source[0].lower() not in _OF_EVENTS
-    is_joined = words[-1] in ("and", "or", "then", ",")  # "Parses the input and [return] a tree"
-    return is_joined and (is_of_lines or words[1] in word_sets.DETERMINERS)
+    head = _head(context)
+    return head is not None and not is_plural(head) and head not in _CROWDS | _PEOPLE and not head.endswith("men")
 
 
-def is_of_one_name(context: Context) -> bool:
-    """Return whether the subject is one name in -s: of a file or a program, "Vue.js [render]", or capitals, "DNS"."""
-    before = context.text_before
-    name = before.rsplit(maxsplit=1)[-1:]  # to look at it first is faster than the pattern
-    may_be_one = any(word.isupper() or "." in word or "@" in word for word in name)
-    return may_be_one and _ONE_NAME.search(before) is not None
+def is_of_many_things(context: Context) -> bool:
+    """Return whether the subject is a plural: "Certain macros [is]", "The rooms in the house [has]"."""
+    if not _makes_singular(context.edit):
+        return False
+    head = _head(context)
+    if head is None or head in LISTS["amounts"] | word_sets.SINGULAR_NOUNS_IN_S | nouns.NAMES_IN_S:
+        return False
+    is_of_people = head in _PEOPLE and context.clause_before[-2:-1] == ["the"]
+    if head in _MOST or is_of_people or not is_plural(head):
+        return head in _MOST or is_of_people
+    return _SINGULAR_DETERMINERS.isdisjoint(context.clause_before)
+
+
+def is_of_two_things(context: Context) -> bool:
+    """Return whether 'and' with a determiner joins two subjects: "The joy of it and the pain [is] close"."""
+    words = context.clause_before
+    if not _makes_singular(context.edit) or "and" not in words or not LISTS["one_or_both"].isdisjoint(words):
+        return False
+    at = len(words) - 1 - words[::-1].index("and")
+    first, other = words[:at], words[at + 1 :]
+    is_pair = bool(first) and first[0] in word_sets.DETERMINERS and len(other) > 1 and other[0] in word_sets.DETERMINERS
+    others = [word for word in (*first[1:], *other[1:]) if word in word_sets.CLOSED_CLASS]
+    return is_pair and set(others) <= {"of", "one"} | word_sets.DETERMINERS
+
+
+def is_of_speaker_and_another(context: Context) -> bool:
+    """Return whether 'I' is one of two in a question: "When are Tom and I [am] leaving?"."""
+    before, after = context.before, context.clause_after
+    is_before = before[-2:] == ["and", "i"] and not _BE_OF_TWO.isdisjoint(before)
+    is_behind = ["and", "i"] in (after[1:3], after[2:4]) and word_sets.QUESTION_WORDS.issuperset(before)
+    return is_before or (is_behind and context.edit.source[0].lower() in _BE_OF_TWO)
+
+
+def is_modal_need(context: Context) -> bool:
+    """Return whether 'need' is a modal, which has no -s and no 'to': "He [needs] only ask", "Nobody need [knows]"."""
+    source, before, after = context.edit.source[0].lower(), context.before, context.after
+    if source == "need":
+        is_with_no = not _NO_PERSONS.isdisjoint(before) and after[:1] != [] and context.has_form(after[0], "base")
+        return is_with_no or not _BEHIND_NEED.isdisjoint(after[:1])
+    is_behind = before[-1:] == ["need"] or (before[-2:-1] == ["need"] and before[-1] in _BEHIND_NEED)
+    return is_behind and (before[-1] in _BEHIND_NEED or not _NO_PERSONS.isdisjoint(before))
+
+
+def is_before_a_verb(context: Context) -> bool:
+    """Return whether a modal follows, so that this is its subject: "if you [fool] can win"."""
+    after = context.after[:1]
+    is_of_you = context.before[-1:] == ["you"] and (context.before[-2:-1] == [] or context.before[-2] in _OPENING)
+    return is_of_you and after != [] and after[0] in word_sets.MODAL_PARTS
+
+
+def is_of_an_object(context: Context) -> bool:
+    """Return whether the word before is an object of another verb: "you call them [bomb]", "you [fool]!"."""
+    before = context.before
+    if before[-1:] != [] and before[-1] in LISTS["possessives"]:  # "If yours [do] not"
+        return True
+    is_object = before[-1:] != [] and before[-1] in _OBJECT_PRONOUNS and (len(before) == 1 or before[-2] not in _OF)
+    return is_object or (before[-2:] == [",", "you"] and context.after == [])
+
+
+def _head(context: Context) -> str | None:
+    """Return the noun of the subject, where that is one noun with a determiner, adjectives, and what is in or of it."""
+    words = without_adverbs(context.clause_before)
+    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _OPENING), 0)
+    words = words[start:]
+    is_dotted = "." in context.text_before.rstrip().rpartition(" ")[2]  # "the tests in run.sh"
+    if is_dotted or not LISTS["unclear"].isdisjoint(words) or any(map(str.isdigit, words)):
+        return None
+    first = int(bool(words) and (words[0] in word_sets.DETERMINERS or words[0] in _FEW))
+    end = next((at for at in range(first, len(words)) if words[at] in word_sets.PREPOSITIONS), len(words))
+    noun, rest = words[first:end], words[end:]
+    is_noun = bool(noun) and word_sets.CLOSED_CLASS.isdisjoint(noun) and (first > 0 or not noun[0].endswith("ing"))
+    if (
+        not is_noun
+        or any(_is_verbal(context, word) for word in noun[1:])
+        or not _INNER.issuperset(word for word in rest if word in word_sets.CLOSED_CLASS)
+    ):
+        return None
+    is_name = end > 1 and noun[-1].title() in context.text_before
+    return None if is_name else noun[-1]
+
+
+def _is_verbal(context: Context, word: str) -> bool:
+    return word.endswith(("ing", "ed", "ly")) or context.has_form(word, "participle")
 
 
 def _makes_singular(edit: Proposal) -> bool:
     return edit.reason is Reason.SVA_SG or edit.replacement[0].lower() in _ONE_BE
+
+
+def _makes_plural(edit: Proposal) -> bool:
+    return edit.reason is Reason.SVA_PL or edit.replacement[0].lower() in _MANY_BE

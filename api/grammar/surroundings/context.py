@@ -27,6 +27,7 @@ class Context:
         self.text_after = sentence[edit.end : edit.end + NEAR]
         self._before: Sequence[str] | None = None
         self._after: Sequence[str] | None = None
+        self._clause: Sequence[str] | None = None
 
     @property
     def before_as_written(self) -> Sequence[str]:
@@ -55,11 +56,11 @@ class Context:
     @property
     def clause_before(self) -> Sequence[str]:
         """Return the words before the edit, from the last mark on."""
-        before = self.before
-        for at in range(len(before) - 1, -1, -1):
-            if is_mark(before[at]):
-                return before[at + 1 :]
-        return before
+        if self._clause is None:
+            before = self.before
+            start = next((at + 1 for at in range(len(before) - 1, -1, -1) if is_mark(before[at])), 0)
+            self._clause = before[start:]
+        return self._clause
 
     @property
     def clause_after(self) -> Sequence[str]:

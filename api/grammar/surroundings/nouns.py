@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 
 from api.grammar import word_sets
+from api.grammar.lists import LISTS
+from api.grammar.surroundings.commands import BARE_SUBJECTS
 from api.grammar.surroundings.context import Context, is_mark
 from api.grammar.verb_words import parts_of, plain
 
@@ -14,38 +16,15 @@ _NOUNS = frozenset(["can", "will", "might", "must", "may"])
 _NAMES = frozenset(["Will", "May"])
 # Endings of adjectives: "her [political] will". Few nouns have them, too: "the official will".
 _ADJECTIVE = re.compile(r".{2,}(?:al|ic|ive|ous)")
-_LIKE_ADJECTIVES = frozenset(
-    "animal hospital official officials professional criminal general journal rival capital arrival individual local "
-    "cardinal admiral principal proposal material mechanic critic public music comic traffic clinic republic fabric "
-    "detective executive relative native representative olive archive festival manual terminal signal mammal original "
-    "initiative alternative plastic topic logic picnic medal metal sandal carnival trial tutorial approval".split()
-)
+_LIKE_ADJECTIVES = LISTS["like_adjectives"]
 # "the [trash] can": what cans are of or for.
-_CANS = frozenset(
-    "trash garbage rubbish tin beer soda paint petrol gas oil fuel watering spray soup jerry aerosol cola aluminium "
-    "aluminum metal".split()
-)
-_ADJECTIVES = frozenset(
-    "old new last first second third full empty little big small large rusty dusty dirty good strong free own living "
-    "final real whole late sheer combined united iron red blue green white black yellow grey silver open closed heavy "
-    "light broken cheap".split()
-)
-# Nouns and names that look like base forms, and stand without an article: "Water boiling", "Bill sleeping".
-_BARE_SUBJECTS = frozenset(
-    "rain snow hail water ice fire smoke steam dust time work traffic music oil gas sand mud blood love hope mother "
-    "father people baby bill mark rob jack frank pat will grace rose sue chase nick bob ray jay lance chuck skip guy "
-    "josh peter harry dick dean drew art cliff dale gene jean norm rich rusty stew wade drive".split()
-)
+_CANS = LISTS["cans"]
+_ADJECTIVES = LISTS["adjectives"]
 _BEFORE_A_COMMAND = frozenset("please then also now just always never don't and or first next to not do".split())
 # Heads of compounds whose first part is a verb: "write access", "sleep mode". They are poor objects of a verb.
-_HEADS = frozenset(
-    "access permission permissions right rights privilege privileges authority account accounts space mode modes "
-    "speed speeds time times support protection capacity performance latency operation operations request requests "
-    "lock locks error errors button buttons practice date dates point points buffer buffers cache caches cycle cycles "
-    "rate rates count counts queue queues limit limits quota quotas option options level levels room area areas zone "
-    "zones problem problems experience training power head heads path paths handle handles job jobs "
-    "order orders licence licences license licenses field fields lamp lamps".split()
-)
+_HEADS = LISTS["heads"]
+# Nouns that are verbs with an object, too: "the dpkg [commands] on the disk".
+_TAKE_AN_OBJECT = LISTS["take_an_object"]
 # These take such objects, and stand before no noun: "has take time".
 _WITH_OBJECTS = frozenset("take give make get find lose see know spend choose bring have do become keep teach".split())
 _KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
@@ -86,7 +65,7 @@ def _is_noun(written: Sequence[str], at: int, *, is_last: bool) -> bool:
 def is_behind_a_command(context: Context) -> bool:
     """Return whether the word before is a command: "Consider [is adding] a test", "Show [hid] files"."""
     words, verb = context.clause_before, context.edit.source[0].lower()
-    if not words or not context.has_form(words[-1], "base") or words[-1] in _BARE_SUBJECTS:
+    if not words or not context.has_form(words[-1], "base") or words[-1] in BARE_SUBJECTS:
         return False
     is_object = verb.endswith("ing") or context.has_form(verb, "participle")
     return is_object and all(word in _BEFORE_A_COMMAND for word in words[:-1])
@@ -102,6 +81,18 @@ def is_part_of_a_noun(context: Context) -> bool:
         words = words[2:]
     is_bare = bool(words) and words[0] not in word_sets.CLOSED_CLASS
     return is_bare and (words[0] in _HEADS or words[1:2] != [] and words[1] in _HEADS)
+
+
+def lacks_its_object(context: Context) -> bool:
+    """Return whether a verb that takes an object has none, and so is a noun: "The count [attributes] of it"."""
+    if context.words.lemmas_of(context.edit.source[-1].lower()).isdisjoint(_TAKE_AN_OBJECT):
+        return False
+    words, after = context.clause_before, context.after[:1]
+    if words and words[-1] in word_sets.SUBJECT_PRONOUNS:
+        return False
+    is_part = 0 < len(words) <= 3 and word_sets.CLOSED_CLASS.isdisjoint(words)  # "Abstract [bases] class"
+    is_open = not after or is_mark(after[0]) or after[0] in word_sets.PREPOSITIONS or after[0] in ("and", "or")
+    return is_open or (is_part and after[0] not in word_sets.CLOSED_CLASS)
 
 
 def is_part_of_what_one_has(context: Context) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from api.grammar.lists import LISTS
 from api.grammar.proposals import Proposal
 
 # By the mark that opens a quotation: which mark closes it; a single one may open again instead.
@@ -19,10 +20,7 @@ _CLOSING = {
     "\u2018": re.compile(r"\u2018|\u2019(?!\w)"),
     "'": re.compile(r"'(?!\w)"),
 }
-_SPEECH = frozenset(
-    "said asked told replied answered shouted cried whispered exclaimed added explained yelled thought screamed "
-    "remarked begged claimed announced warned insisted continued".split()
-)
+_SPEECH = LISTS["speech"]
 _WORD = re.compile(r"[^\W\d_]+")
 _NEAR = 60  # characters around a quotation that are read
 

@@ -9,26 +9,21 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from api.grammar import word_sets
+from api.grammar.lists import LISTS
 from api.grammar.surroundings.context import Context, is_mark, is_plural
 from api.grammar.verb_words import parts_of
 
-_PERIODS = frozenset(
-    "night week weekend fortnight month quarter term semester season year decade century morning afternoon evening "
-    "day summer winter spring autumn fall time monday tuesday wednesday thursday friday saturday sunday january "
-    "february march april may june july august september october november december christmas easter".split()
-)
+_PERIODS = LISTS["periods"]
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday".split())
 # With these a time is a complement. Not 'in', 'on', 'at', 'by', 'during': "on next Monday" is how learners say when.
 _TAKE_A_TIME = frozenset("for about of from to until till into than like with over regarding against".split())
+_EVENTS = LISTS["events"]
 _OPEN_A_TIME = frozenset(["the", "this", "early", "late"])  # "for the next year"
 _SUBJECTS = word_sets.CERTAIN_SUBJECTS | {"that", "who", "which"}
 # "went to see her next week": the purpose of a movement has its time.
 _MOVEMENTS = frozenset("go come travel drive fly return walk run ride move meet stop sail leave get".split())
 # Verbs whose object may be a time: "Nobody has mentioned yesterday".
-_OF_A_TIME = frozenset(
-    "mention regret enjoy forget remember discuss describe recall survive hate love miss celebrate dread relive "
-    "repeat waste spend plan explain mean choose suggest consider prefer fear".split()
-)
+_OF_A_TIME = LISTS["of_a_time"]
 _PAST_EVIDENCE = frozenset(["when", "once", "earlier"])
 # "letters from two years ago". Not 'about': "about an hour ago" is when something happens.
 _TAKE_AN_AGO = frozenset("from than like until till".split())
@@ -120,6 +115,8 @@ def _is_bound(words: Sequence[str], time: _Time) -> bool:
     start, end = time
     if words[end - 1].endswith("'s"):
         return True
+    if start > 2 and words[start - 1] in _EVENTS and words[start - 3] in _TAKE_A_TIME - {"to", "with", "from"}:
+        return True  # "a dress for the wedding next week"
     while start and words[start - 1] in _OPEN_A_TIME:
         start -= 1
     return start > 0 and words[start - 1] in _TAKE_A_TIME

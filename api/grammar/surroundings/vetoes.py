@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings import agreement, nouns, times
+from api.grammar.surroundings import agreement, commands, nouns, times, tokens
 from api.grammar.surroundings.context import Context
 from api.grammar.surroundings.quotes import is_quoted_for_its_form
 from api.grammar.verb_words import VerbWords
@@ -29,14 +29,21 @@ def _is_a_visit(context: Context) -> bool:
     return context.edit.source[-1].lower() == "been" and context.after[:1] == ["to"]
 
 
+_OF_ONE = (
+    agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural,
+
+)  # fmt: skip
+_OF_MANY = (tokens.is_of_code,)
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
-        agreement.disagrees, agreement.is_over, agreement.is_of_things_that_do, agreement.is_of_latin_plural
+        *_OF_ONE, agreement.is_over, commands.is_a_command,
+        commands.is_of_an_object,
     ),
-    Reason.SVA_PL: (agreement.disagrees, agreement.is_over, agreement.has_no_subject, agreement.is_of_one_name),
+    Reason.SVA_PL: (
+        *_OF_MANY, agreement.disagrees, agreement.is_over, commands.has_no_subject,
+    ),
     Reason.SVA_BE: (
-        agreement.disagrees, agreement.is_of_another_subject, agreement.is_of_things_that_do,
-        agreement.is_of_latin_plural,
+        *_OF_ONE, *_OF_MANY, agreement.is_of_another_subject,
     ),
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
@@ -44,17 +51,23 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_PERF: (times.is_because,),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal,),
-    Reason.MISSING_BE: (nouns.is_behind_a_command,),
-    Reason.PAST_NOT_PART: (nouns.is_behind_a_command,),
-    Reason.PERF_PART: (nouns.is_part_of_a_noun,),
-    Reason.TO_INF: (_follows_a_modal, nouns.is_part_of_what_one_has),
-    Reason.DO_SUPPORT: (nouns.loses_do,),
+    Reason.MISSING_BE: (
+        nouns.is_behind_a_command, commands.is_of_an_object,
+
+    ),
+    Reason.PAST_NOT_PART: (nouns.is_behind_a_command, ),
+    Reason.PERF_PART: (nouns.is_part_of_a_noun, ),
+    Reason.TO_INF: (
+        _follows_a_modal, nouns.is_part_of_what_one_has,
+
+    ),
+    Reason.DO_SUPPORT: (nouns.loses_do, ),
 }  # fmt: skip
 
 
 def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
     """Return whether the words around the edit show that it would be a mistake."""
-    if is_quoted_for_its_form(sentence, edit):
+    if tokens.is_in_code(sentence, edit) or is_quoted_for_its_form(sentence, edit):
         return True
     vetoes = _VETOES.get(edit.reason)
     if vetoes is None:
