@@ -143,6 +143,8 @@ class EditMaker:
             return None
         new = news[0] if about is first else self._cased(draft, about)
         facts = self._facts.find(draft.sentence, draft.prompt, written, about, new)
+        if facts.agrees:
+            return None
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
         return Edit(about.start, about.end, original, text, about.reason, explain(facts), about.confidence, verb)

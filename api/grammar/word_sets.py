@@ -47,8 +47,8 @@ AMOUNTS = COUNTS | _words("both most some all no any one")
 PLURAL_DETERMINERS = COUNTS | _words("these those both")
 PREDETERMINERS = _words("all both half")
 PLURAL_NOUNS = _words(
-    "people children men women police mice feet teeth geese oxen cattle policemen firemen grandchildren sportsmen "
-    "gentlemen clothes trousers scissors glasses jeans sheep fish deer brothers-in-law sisters-in-law"
+    "people children men women police mice feet teeth geese oxen cattle grandchildren magi undead alumni "
+    "clothes trousers scissors glasses jeans sheep fish deer brothers-in-law sisters-in-law"
 )
 COLLECTIVE_NOUNS = _words(
     "team family class staff crew committee government audience couple group public jury company band enemy press "
@@ -56,7 +56,7 @@ COLLECTIVE_NOUNS = _words(
 )
 SINGULAR_NOUNS_IN_S = _words(
     "news mathematics maths physics economics politics gymnastics athletics measles mumps linguistics statistics "
-    "billiards"
+    "billiards gas bias lens canvas atlas alias chaos ethos corps btrfs"
 )
 SINGLE_PARTS = _words("each one neither either") | {"every one"}
 QUANTITIES = _words("lots plenty most some all half many several few both none any two three four five") | {

@@ -45,6 +45,7 @@ class EditFacts(WordFacts):
     sentence: str
     expression_before: str | None = None  # 'avoid', 'gave up', 'asked me', 'worth'; only for _WITH_EXPRESSION
     subject: Subject | None = None  # only for _AGREEMENT, and only where it is certain
+    agrees: bool = False  # whether the subject asks for the number that the verb has already
 
     @property
     def not_old_with_ing(self) -> str:

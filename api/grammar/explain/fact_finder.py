@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from api.grammar import word_sets
+from api.grammar import nouns, word_sets
 from api.grammar.explain.edit_facts import EditFacts, WordFacts, with_capitals
 from api.grammar.explain.following_subjects import FollowingSubjectFinder
 from api.grammar.explain.noun_phrases import Number
@@ -19,6 +19,10 @@ from api.grammar.verbs import VerbForms
 
 _AGREEMENT = frozenset([Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE])
 _WITH_EXPRESSION = frozenset([Reason.TO_INF, Reason.ING_VERB])
+_OTHER = {Number.SINGULAR: Number.PLURAL, Number.PLURAL: Number.SINGULAR}
+# With one of these another word may be the subject: "the dogs next door", "the list of books and films".
+_UNSURE = frozenset(["and", "but", "except", "next", "that", "there"])
+_RELATIVES = frozenset(["who", "which"])
 _OPENERS = word_sets.CLAUSE_STARTS | word_sets.FIRST_WORDS | {"that"}
 # Matches all words before the verb, so the match is certainly the subject: "Me and my friend was".
 _PAIR_WITH_OBJECT = re.compile(
@@ -58,8 +62,11 @@ class FactFinder:
         if edit.reason in _WITH_EXPRESSION:
             facts.expression_before = self._expression_at_the_end(list(map(plain, facts.before)))
         elif edit.reason in _AGREEMENT:
-            subject = self._subject(facts, _cut_at_marks(sentence, prompt, first, last))
+            clauses, wanted = _cut_at_marks(sentence, prompt, first, last), _number(facts)
+            subject = self._subject(facts, clauses, wanted)
             facts.subject = None if subject is UNCLEAR else subject
+            is_dotted = "." in sentence[: prompt.starts[first]].rstrip().rpartition(" ")[2]  # "the tests in run.sh"
+            facts.agrees = not is_dotted and self._agrees(facts, clauses, wanted, subject)
         return facts
 
     def _facts_of_words(self, change: tuple[tuple[str, ...], tuple[str, ...]]) -> WordFacts:
@@ -72,10 +79,9 @@ class FactFinder:
         not_old = f"'{with_capitals(new_text, capitals)}', not '{with_capitals(old_text, capitals)}'"
         return WordFacts(num_same, old_text, new_text, head, self._verb(head, old), capitals, not_old)
 
-    def _subject(self, facts: EditFacts, clauses: tuple[list[list[str]], list[str]]) -> Subject | None:
+    def _subject(self, facts: EditFacts, clauses: tuple[list[list[str]], list[str]], wanted: Number) -> Subject | None:
         """Find the subject of the changed verb, before or after it."""
         before, after = clauses
-        wanted = _number(facts)
         place = [plain(word) for word in before[-1]]
         is_opened = len(place) < 2 or place[-2] in _OPENERS
         if place[-1:] in (["there"], ["here"]) and is_opened:
@@ -92,6 +98,28 @@ class FactFinder:
             if found is not None or not any(before):
                 return found
         return self._subjects.find(before, wanted)
+
+    def _agrees(
+        self, facts: EditFacts, clauses: tuple[list[list[str]], list[str]], wanted: Number, subject: Subject | None
+    ) -> bool:
+        """Return whether the subject asks for the number that the verb has, and so not for the `wanted` one.
+
+        A name in -s asks for none: "Jenkins runs", "Quokkas have". At the start of a sentence a plural looks the same.
+        """
+        clause = [plain(word) for word in clauses[0][-1]]
+        if subject is not None and subject is not UNCLEAR:
+            name = subject.text.rsplit(" ", 1)[-1]
+            if subject.kind is not Kind.QUANTITY or not name.istitle() or not name.endswith("s"):
+                return False
+            if wanted is Number.SINGULAR:
+                return name.lower() not in nouns.NAMES_IN_S
+            return not nouns.is_known_plural(name.lower())
+        if subject is None or not clause or not _UNSURE.isdisjoint(clause):
+            return False
+        if clause[0] in _RELATIVES or clause[0] in word_sets.COUNTS or clause[0].isdigit():
+            return False
+        other = self._subject(facts, clauses, _OTHER[wanted])
+        return other is not None and other is not UNCLEAR
 
     def _expression_at_the_end(self, words: Sequence[str]) -> str | None:
         """Return the verb at the end with its object ("asked me"), or the word after 'be' ('easy' of "is easy")."""

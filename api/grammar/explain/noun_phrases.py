@@ -15,6 +15,7 @@ from api.grammar import word_sets
 from api.grammar.verb_words import VerbWords, plain
 
 _LONG_BEGINNINGS = frozenset(text.split()[0] for text in word_sets.LONG_PREPOSITIONS)
+_PLURAL_ENDINGS = ("men", "folk", "people", "children")
 _MOST_WORDS = 3  # after the article: "the old red car"
 
 
@@ -164,7 +165,7 @@ def _pronoun_number(pronoun: str) -> Number:
 
 def _noun_number(noun: str) -> Number:
     text = plain(noun)
-    if text in word_sets.PLURAL_NOUNS:
+    if text in word_sets.PLURAL_NOUNS or text.endswith(_PLURAL_ENDINGS):
         return Number.PLURAL
     if text in word_sets.COLLECTIVE_NOUNS or text.endswith("'") or (_is_name(noun) and text.endswith("s")):
         return Number.UNKNOWN

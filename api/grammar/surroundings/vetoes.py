@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings import agreement, commands, nouns, times, tokens
+from api.grammar.surroundings import agreement, commands, nouns, prepositions, times, tokens
 from api.grammar.surroundings.context import Context
 from api.grammar.surroundings.quotes import is_quoted_for_its_form
 from api.grammar.verb_words import VerbWords
@@ -30,20 +30,21 @@ def _is_a_visit(context: Context) -> bool:
 
 
 _OF_ONE = (
-    agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural,
-
+    agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
+    agreement.is_of_two_things,
 )  # fmt: skip
-_OF_MANY = (tokens.is_of_code,)
+_OF_MANY = (agreement.is_of_one_thing, tokens.is_of_code)
+_OF_NOUNS = (agreement.is_before_a_verb, agreement.is_of_an_object)
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
-        *_OF_ONE, agreement.is_over, commands.is_a_command,
+        *_OF_ONE, *_OF_NOUNS, agreement.is_over, agreement.is_modal_need, commands.is_a_command,
         commands.is_of_an_object,
     ),
     Reason.SVA_PL: (
-        *_OF_MANY, agreement.disagrees, agreement.is_over, commands.has_no_subject,
+        *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject,
     ),
     Reason.SVA_BE: (
-        *_OF_ONE, *_OF_MANY, agreement.is_of_another_subject,
+        *_OF_ONE, *_OF_MANY, agreement.is_of_another_subject, agreement.is_of_speaker_and_another,
     ),
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
@@ -52,14 +53,14 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal,),
     Reason.MISSING_BE: (
-        nouns.is_behind_a_command, commands.is_of_an_object,
+        nouns.is_behind_a_command, commands.is_of_an_object, agreement.is_of_speaker_and_another,
 
     ),
     Reason.PAST_NOT_PART: (nouns.is_behind_a_command, ),
     Reason.PERF_PART: (nouns.is_part_of_a_noun, ),
     Reason.TO_INF: (
-        _follows_a_modal, nouns.is_part_of_what_one_has,
-
+        _follows_a_modal, agreement.is_modal_need, nouns.is_part_of_what_one_has,
+        prepositions.is_help,
     ),
     Reason.DO_SUPPORT: (nouns.loses_do, ),
 }  # fmt: skip

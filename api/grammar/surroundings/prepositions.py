@@ -1,0 +1,86 @@
+"""Finds nouns and participles behind a preposition, where the edit sees a verb: "a hook for [pushing] events".
+
+'to' is a preposition, too: "mapped to [specialize] classes", "a response to [report] problems".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.grammar import word_sets
+from api.grammar.lists import LISTS
+from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.surroundings.nouns import is_part_of_a_noun
+
+# Behind these 'to' is a preposition. Of verbs it is also behind their object: "directs you to related topics".
+_TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
+# First parts of compounds that are nouns as often as verbs: "commit messages", "build scripts".
+_NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
+
+
+def is_behind_a_preposition_to(context: Context) -> bool:
+    """Return whether 'to' is a preposition here: "in response to [report] problems", "from rags to [rich]"."""
+    words, source = context.clause_before, context.edit.source[-1].lower()
+    if words[-1:] != ["to"]:
+        return "to" not in (*words[-3:], *context.edit.source, *context.edit.replacement)
+    if len(words) < 2 or context.has_form(source, "base"):
+        return False
+    behind, inner = words[-2], words[-6:-2]
+    if behind in LISTS["to_nouns"] or _has_lemma(context, [behind], LISTS["to_verbs"]):
+        return True
+    if behind in word_sets.OBJECT_PRONOUNS:
+        return _has_lemma(context, inner[-1:], _TO_VERBS_WITH_OBJECTS | {"set"})
+    is_range = is_plural(behind) and "from" in inner[-2:]  # "from small ambushes to clashes"
+    return is_range or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
+
+
+def is_noun_behind_a_preposition(context: Context) -> bool:
+    """Return whether a noun stands there: "by [forcing]", "for [building] scripts", "avoid [building] warnings"."""
+    word, before, after = context.edit.source[-1].lower(), context.before[-1:], context.after[:1]
+    is_alone = not after or is_mark(after[0]) or after[0] in word_sets.PREPOSITIONS or after[0] in ("to", "and", "or")
+    if len(context.edit.source) > 1:
+        return False
+    if word in LISTS["kept"] and _has_lemma(context, before, frozenset(["keep"])):
+        return True
+    if word in LISTS["bare_nouns"] and is_alone:
+        return before not in (["without"], ["before"], ["after"]) or word in LISTS["never_doubted"]
+    is_open = is_alone or after[0] in word_sets.CLOSED_CLASS or after[0] in LISTS["particles"] or after[0] == "yet"
+    return (word in LISTS["first_parts"] and not is_open) or is_part_of_a_noun(context)
+
+
+def is_of_a_purpose(context: Context) -> bool:
+    """Return whether things are used for it: "Boats are used to [travelling]"; or 'objects' is a noun."""
+    words = context.clause_before
+    if words[-1:] != ["to"] or len(words) < 3:
+        return False
+    if words[-2] in ("object", "objects"):
+        is_subject = words[-3] in word_sets.SUBJECT_PRONOUNS or (is_plural(words[-3]) and words[-2] == "object")
+        return not is_subject and (words[-2] == "object" or words[-3] in word_sets.DETERMINERS)
+    at = len(words) - 3
+    while at > 0 and words[at] in word_sets.ADVERBS:
+        at -= 1
+    if words[-2] != "used" or words[at] not in word_sets.BE_PARTS:
+        return False
+    subject = words[at - 1] if at else ""
+    return not subject or subject in _NOT_PERSONS or (is_plural(subject) and subject not in LISTS["persons_in_s"])
+
+
+def has_no_governor(context: Context) -> bool:
+    """Return whether no word asks for an infinitive in the place of the -ing: "refreshed [to use] it"."""
+    words = context.clause_before[-6:]
+    return (
+        LISTS["able"].isdisjoint(words)
+        and "'d" not in "".join(words)
+        and not _has_lemma(context, words, LISTS["governors"])
+    )
+
+
+def is_help(context: Context) -> bool:
+    """Return whether 'help' is a noun: "She wants [to help] writing the letter"."""
+    source, after = context.edit.source, context.after[:1]
+    is_noun = [word.lower() for word in source] == ["help"] and after != [] and after[0].endswith("ing")
+    return is_noun and context.has_form(after[0], "ing")
+
+
+def _has_lemma(context: Context, words: Sequence[str], lemmas: frozenset[str]) -> bool:
+    return any(not context.words.lemmas_of(word).isdisjoint(lemmas) for word in words)
