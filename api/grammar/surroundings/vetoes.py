@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings import agreement, commands, nouns, prepositions, times, tokens
+from api.grammar.surroundings import agreement, commands, fragments, nouns, prepositions, times, tokens
 from api.grammar.surroundings.context import Context
 from api.grammar.surroundings.quotes import is_quoted_for_its_form
 from api.grammar.verb_words import VerbWords
@@ -38,10 +38,10 @@ _OF_NOUNS = (agreement.is_before_a_verb, agreement.is_of_an_object)
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
         *_OF_ONE, *_OF_NOUNS, agreement.is_over, agreement.is_modal_need, commands.is_a_command,
-        commands.is_of_an_object,
+        commands.is_of_an_object, nouns.lacks_its_object,
     ),
     Reason.SVA_PL: (
-        *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject,
+        *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject, nouns.lacks_its_object,
     ),
     Reason.SVA_BE: (
         *_OF_ONE, *_OF_MANY, agreement.is_of_another_subject, agreement.is_of_speaker_and_another,
@@ -52,17 +52,24 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_PERF: (times.is_because,),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal,),
+    Reason.BASE_TO: (prepositions.is_behind_a_preposition_to,),
+    Reason.ING_PREP: (prepositions.is_noun_behind_a_preposition,),
+    Reason.ING_VERB: (prepositions.is_noun_behind_a_preposition,),
+    Reason.ING_TO: (prepositions.is_of_a_purpose,),
     Reason.MISSING_BE: (
         nouns.is_behind_a_command, commands.is_of_an_object, agreement.is_of_speaker_and_another,
-
+        fragments.is_of_a_title,
     ),
-    Reason.PAST_NOT_PART: (nouns.is_behind_a_command, ),
-    Reason.PERF_PART: (nouns.is_part_of_a_noun, ),
+    Reason.PAST_NOT_PART: (nouns.is_behind_a_command, fragments.is_reduced),
+    Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective),
+    Reason.PASSIVE_PART: (fragments.is_an_adjective,),
+    Reason.BE_ING: (fragments.is_an_adjective,),
     Reason.TO_INF: (
-        _follows_a_modal, agreement.is_modal_need, nouns.is_part_of_what_one_has,
+        _follows_a_modal, agreement.is_modal_need, nouns.is_part_of_what_one_has, prepositions.has_no_governor,
         prepositions.is_help,
     ),
-    Reason.DO_SUPPORT: (nouns.loses_do, ),
+    Reason.NO_WILL: (fragments.is_of_no_time,),
+    Reason.DO_SUPPORT: (nouns.loses_do, fragments.is_without_subject),
 }  # fmt: skip
 
 
