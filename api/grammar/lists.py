@@ -1,4 +1,13 @@
-"""Holds the lists of words by which the rules on the words around an edit tell nouns from verbs: lists.tsv."""
+"""Holds the lists of words by which the rules on the words around an edit tell nouns from verbs: lists.tsv.
+
+Those whose name does not say it:
+
+- activities: their -ing before a plural is what somebody does ("Reading books is fun"), but with kinds a kind of them
+  ("Reading glasses are"); amounts: plurals that are one amount ("Ten years is long").
+- of_lines: what lines of documents begin with ("Shows matches"); behind such a word of_events are verbs ("Shows start").
+- first_parts: verbs that are first parts of compounds ("commit messages"); bare_nouns: nouns behind a preposition ("by
+  force"); governors, able: what asks for an infinitive with 'to'.
+"""
 
 from __future__ import annotations
 

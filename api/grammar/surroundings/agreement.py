@@ -33,7 +33,6 @@ _BE_OF_TWO = frozenset(["are", "were"])
 _CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
 # With 'the' many people: "the rich have".
 _PEOPLE = LISTS["people"]
-# Plurals that are one amount: "Ten years is long", "Lots of water is".
 _MOST = frozenset(["bulk", "majority", "rest"])  # with either number
 _NO_PERSONS = LISTS["no_persons"]
 _BEHIND_NEED = LISTS["behind_need"]
@@ -42,8 +41,6 @@ _OF = word_sets.PREPOSITIONS | {"and", "or", "to"}
 _FEW = word_sets.AMOUNTS | word_sets.COUNTS | frozenset("such other certain various".split())
 _INNER = word_sets.DETERMINERS | word_sets.PREPOSITIONS | word_sets.AMOUNTS
 _OPENING = LISTS["opening"]
-# Their -ing before a plural is more often what somebody does than what something is like: "Reading books are fun".
-# But with these it names a kind of them: "Reading glasses are", "Eating habits are", "Learning outcomes are".
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 

@@ -13,9 +13,7 @@ from api.grammar.reasons import Reason
 from api.grammar.surroundings.context import Context, is_mark
 from api.grammar.verb_words import parts_of
 
-# What lines of documentation begin with: "Shows matches in bold", "Logs calls to the database".
 _BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | {"to", "or", "per"}
-# Behind such a word they are verbs: "Shows [starts] at eight".
 # Nouns and names that look like base forms, and stand without an article: "Water boiling", "Bill sleeping".
 BARE_SUBJECTS = LISTS["bare_subjects"]
 _OBJECTS = (word_sets.DETERMINERS - {"that"}) | word_sets.AMOUNTS | word_sets.OBJECT_PRONOUNS | {"or"}

@@ -12,9 +12,9 @@ from api.grammar.lists import LISTS
 from api.grammar.surroundings.context import Context, is_mark, is_plural
 from api.grammar.surroundings.nouns import is_part_of_a_noun
 
-# Behind these 'to' is a preposition. Of verbs it is also behind their object: "directs you to related topics".
+# Also behind their object 'to' is a preposition: "directs you to related topics".
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
-# First parts of compounds that are nouns as often as verbs: "commit messages", "build scripts".
+_BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
 
 
@@ -29,7 +29,7 @@ def is_behind_a_preposition_to(context: Context) -> bool:
     if behind in LISTS["to_nouns"] or _has_lemma(context, [behind], LISTS["to_verbs"]):
         return True
     if behind in word_sets.OBJECT_PRONOUNS:
-        return _has_lemma(context, inner[-1:], _TO_VERBS_WITH_OBJECTS | {"set"})
+        return _has_lemma(context, inner[-1:], _TO_VERBS_WITH_OBJECTS | {"set", "add"})
     is_range = is_plural(behind) and "from" in inner[-2:]  # "from small ambushes to clashes"
     return is_range or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
 
@@ -55,7 +55,9 @@ def is_of_a_purpose(context: Context) -> bool:
         return False
     if words[-2] in ("object", "objects"):
         is_subject = words[-3] in word_sets.SUBJECT_PRONOUNS or (is_plural(words[-3]) and words[-2] == "object")
-        return not is_subject and (words[-2] == "object" or words[-3] in word_sets.DETERMINERS)
+        return not is_subject and (
+            words[-2] == "object" or words[-3] in _BEFORE_OBJECTS or words[-3].endswith(("'s", "ing"))
+        )
     at = len(words) - 3
     while at > 0 and words[at] in word_sets.ADVERBS:
         at -= 1
