@@ -33,6 +33,7 @@ UNREAL_WORDS = word_set("unreal_words")
 SUBJUNCTIVE_WORDS = word_set("subjunctive_words")
 STATE_VERBS = word_set("state_verbs")
 MENTAL_VERBS = word_set("mental_verbs")
+STATIVE_VERBS = word_set("stative_verbs")
 INTRANSITIVE_VERBS = word_set("intransitive_verbs")
 # Changes and posture verbs go with "every day" in the progressive; the rest of these are too general.
 ACTIVITY_VERBS = word_set("activity_verbs")

@@ -17,6 +17,7 @@ from miniserve_training.text.corruption.agreement import add_agreement_errors
 from miniserve_training.text.corruption.base_forms import add_base_form_errors
 from miniserve_training.text.corruption.complements import add_complement_errors
 from miniserve_training.text.corruption.forms import add_form_errors
+from miniserve_training.text.corruption.negated_be import add_be_for_do_errors
 from miniserve_training.text.corruption.tense import add_tense_errors
 from miniserve_training.text.edits import apply_edits, edits_of
 from miniserve_training.text.generators.fragments import fragments
@@ -52,6 +53,7 @@ _MOST_NEIGHBOUR_CHARACTERS = 60
 _SEARCH_CHUNK = 500  # sentences
 _RULES = (
     add_form_errors, add_agreement_errors, add_base_form_errors, add_complement_errors, add_tense_errors,
+    add_be_for_do_errors,
 )  # fmt: skip
 
 

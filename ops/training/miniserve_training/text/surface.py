@@ -70,12 +70,12 @@ _BEFORE = (
     "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ", "(Laughs) ", "THE END? ",
     "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "@maria ", "Hey guys, ", "By the way, ", "In fact, ", "For example, ",
     "My answer: ", "#1: ", "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "\u2014 ", "> ",
-    "<b>", "<p>", "<li>", "<h1>", "**", "*", "_", "## ",
+    "<b>", "<p>", "<li>", "<h1>", "**", "*", "## ",
 )  # fmt: skip
 _AFTER = (
     " (see p. 12)", " (Li Wei, 2019)", " LOL", " Thanks!", " Best regards, Bj\u00f8rn", " Yours, A. K.", " :-(",
     " Bye!", " xoxo", " [1]", " (laughs)", " #happy", " (see https://example.org)", " OK?", " Right?",
-    "</b>", "</p>", "<br>", "**", "*", "_",
+    "</b>", "</p>", "<br>", "**", "*",
     " Love, S\u00e9bastien",
 )  # fmt: skip
 _SPEAKERS = (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from api.grammar.reasons import Reason
 from miniserve_training.text.corruption.perfect import add_perfect_errors
+from miniserve_training.text.corruption.sequence import add_sequence_errors
+from miniserve_training.text.corruption.states import add_state_errors
 from miniserve_training.text.corruption.times import (
     FUTURE_TIME,
     PAST_TIME,
@@ -23,6 +25,8 @@ def add_tense_errors(view: View) -> None:
     text = " ".join(view.lowers)
     _add_by_time(view, text)
     add_perfect_errors(view, text)
+    add_state_errors(view)
+    add_sequence_errors(view, text)
 
 
 def _add_by_time(view: View, text: str) -> None:

@@ -23,6 +23,10 @@ PAST_TIME = re.compile(
 FUTURE_TIME = re.compile(
     rf"\b(?:the day after tomorrow|(?<!by )tomorrow(?!'){_PART}|(?<!the )(?<!by )next {_PERIOD}(?!'){_PART})\b"
 )
+CHILDHOOD = re.compile(
+    r"\bwhen (?:i|he|she|we|they|you) (?:was|were) (?:\w+ )?(?:child|children|young|little|boys?|girls?|school|kids?|"
+    r"small|five|six|seven|eight|ten|twelve)\b"
+)
 SINCE = re.compile(
     rf"\bsince (?:then|yesterday|childhood|noon|breakfast|lunch|(?:this )?morning|last {_PERIOD}|{_MONTH}|{_WEEKDAY}"
     r"|(?:\w+ )?(?:1[89]|20)\d\d|(?:i|he|she|we|they|you) (?:was|were|came|left|moved|met|got|began|started))\b"

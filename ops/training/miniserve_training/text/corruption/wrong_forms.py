@@ -5,6 +5,7 @@ from __future__ import annotations
 from api.grammar.verbs import VerbForms
 
 PRESENT_BE = {"i": "am", "sg": "is", "pl": "are"}
+WITH_BE = {"i": "I'm", "he": "he's", "she": "she's", "we": "we're", "they": "they're", "you": "you're", "it": "it's"}
 PAST_BE = {"i": "was", "sg": "was", "pl": "were"}
 
 
