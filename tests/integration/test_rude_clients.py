@@ -169,6 +169,25 @@ def test_every_answer_says_that_it_is_what_it_says_and_closes_as_it_was_asked_to
     assert headers.get("connection", "keep-alive") == "close"
 
 
+def test_heads_that_never_end_from_one_address_leave_places_for_others(redis_url: str) -> None:
+    with ExitStack() as stack:
+        # 135 places, of which 108 are not scarce.
+        api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))
+        *_, last = (stack.enter_context(_begin_head(api)) for _ in range(200))
+
+        assert parsed(last.recv(4096))[2]["type"] == "urn:miniserve:problem:rate-limited"
+        for _ in range(5):
+            with api.connect("127.0.0.3") as other:
+                other.sendall(b"GET /nowhere HTTP/1.1\r\nHost: x\r\n\r\n")
+                assert other.recv(4096).startswith(b"HTTP/1.1 404")
+
+
+def _begin_head(api: ApiProcess) -> socket.socket:
+    connection = api.connect("127.0.0.2")
+    connection.sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")
+    return connection
+
+
 def test_a_client_behind_a_proxy_that_holds_its_share_is_refused_and_that_is_recorded(
     redis_url: str, house: RedisHouse
 ) -> None:
@@ -201,7 +220,7 @@ def test_requests_whose_clients_may_have_left_an_overloaded_replica_are_refused_
     with ExitStack() as stack:
         api = stack.enter_context(ApiProcess(redis_url, "--api-processes", "1", max_files=400))
         for _ in range(20):  # of 135 places: so many that an overload is likely
-            stack.enter_context(api.connect("127.0.0.2")).sendall(b"GET /nowhere HTTP/1.1\r\nX-Y: ")
+            stack.enter_context(_begin_head(api))
         assert send(api.url, "GET", "/nowhere").status == 404  # those are taken
         with stopped(descendants(api.process.pid)):
             for _ in range(5):
