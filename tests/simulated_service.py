@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from ops.load.arrivals import OpenLoop
 from ops.plan.clock import VirtualClock
 from ops.plan.costs import StageCost
 from ops.plan.mix import SentenceSize
@@ -41,18 +40,18 @@ class CostModel:
 
 
 class Service:
-    """`lose` says of which requests the books forget to note the end."""
+    """`draw` tells when the next request comes, given the time; `lose` says whose end the books forget to note."""
 
     def __init__(
         self,
-        arrivals: OpenLoop,
+        draw: Callable[[float], float],
         limits: BatchLimits = BatchLimits(4096, 256, 512),  # noqa: B008 - frozen
         num_workers: int = 1,
         seed: int = 0,
         lose: Callable[[int], bool] = lambda number: False,
     ) -> None:
         self.waits: list[tuple[float, float]] = []  # of all admitted: arrival, seconds until then
-        self._arrivals, self._limits, self._lose = arrivals, limits, lose
+        self._draw, self._limits, self._lose = draw, limits, lose
         self._dice, self._clock = random.Random(seed), VirtualClock()
         self._sums = IterationSums()
         model = WorkerModel(CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, self._note, claims_ahead=False)
@@ -75,7 +74,7 @@ class Service:
             self._history.append(self._moment())
 
     def _expect(self) -> None:
-        self._clock.after(self._arrivals.draw(self._clock.now) - self._clock.now, self._arrive)
+        self._clock.after(self._draw(self._clock.now) - self._clock.now, self._arrive)
 
     def _arrive(self) -> None:
         self._expect()

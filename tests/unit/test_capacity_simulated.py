@@ -5,6 +5,7 @@ The service runs the real batching policy on a virtual clock; full, it serves ab
 
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 from math import sqrt
 from statistics import mean
@@ -13,6 +14,7 @@ import pytest
 
 from ops.load.arrivals import OpenLoop
 from scheduler.batching import BatchLimits
+from scheduler.capacity.alerts import Alerts
 from scheduler.capacity.measure import Capacity, measure
 from scheduler.settings import Settings
 from tests.simulated_service import Service
@@ -26,7 +28,7 @@ SEED = 1
 
 def a_service(load: float, **more: object) -> Service:
     """`load`: the share of what one worker can do."""
-    return Service(OpenLoop(load * FULL_PER_S, SEED), seed=SEED, **more)
+    return Service(OpenLoop(load * FULL_PER_S, SEED).draw, seed=SEED, **more)
 
 
 def watched(service: Service, last_s: float) -> list[Capacity]:
@@ -79,6 +81,18 @@ def test_the_predicted_wait_is_the_measured_one(name: str) -> None:
     if case.limits != LIMITS:  # most of the wait is for a place, and the bound is known
         assert predicted_s > 0.04
         assert 0.75 < mean(capacity.utilization for capacity in said) < 1.0
+
+
+def test_the_alert_comes_before_the_overload() -> None:
+    """Every second a worker is offered one more hundredth of what it can do."""
+    dice, alerts, raised_at = random.Random(SEED), Alerts(SETTINGS), {}
+    service = Service(lambda now_s: now_s + dice.expovariate((0.2 + now_s / 100) * FULL_PER_S), seed=SEED)
+
+    for observed in service.seconds(120.0):
+        for change in alerts.evaluate(observed, measure(observed, SETTINGS), observed.now.at_s):
+            raised_at[change.rule.name] = 0.2 + observed.now.at_s / 100
+
+    assert 0.8 < raised_at["utilization-high"] < 0.95
 
 
 @pytest.mark.parametrize("every", [5, 30])
