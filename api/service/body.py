@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
@@ -98,14 +99,13 @@ def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
         if name in document:
             raise InvalidRequest(_ALIAS, f"`{_ALIAS}` is another name of `{name}`; send one of the two.")
         document[name] = document.pop(_ALIAS)
-    if name not in document:
-        for other in document.keys() & _TEXTS:
-            there = f"`{other}` goes to POST {_TEXTS[other][2]}."
-            raise InvalidRequest(name, f"`{name}` is missing; send {example}. {there}")
-    if unknown := document.keys() - {name, *_OPTIONS}:
-        raise _unknown(min(unknown), name)
-    if name not in document:
-        raise InvalidRequest(name, f"`{name}` is missing; send {example}.")
+    unknown = document.keys() - {name, *_OPTIONS}
+    elsewhere = [other for other in _TEXTS if other in unknown]
+    if name not in document and (elsewhere or not unknown):
+        there = "".join([f" `{other}` goes to POST {_TEXTS[other][2]}." for other in elsewhere])
+        raise InvalidRequest(name, f"`{name}` is missing; send {example}.{there}")
+    if unknown:
+        raise _unknown(min(unknown), (name, *_OPTIONS))
     if not isinstance(document[name], kind):
         raise _wrong_type(name, kind_in_words)
     learner_id, least = document.get("learner_id"), document.get("min_confidence", 0.0)
@@ -132,11 +132,11 @@ def _offsets(document: dict[str, Any], query: bytes) -> Offsets:
     return cast(Offsets, found)
 
 
-def _unknown(member: str, name: str) -> InvalidRequest:
-    known = [name, *_OPTIONS]
-    nearest = get_close_matches(member[:_LONGEST_SHOWN], [*known, _ALIAS], 1)
+def _unknown(member: str, known: Sequence[str]) -> InvalidRequest:
+    shown = ascii(member[:_LONGEST_SHOWN])[1:-1]  # it may hold anything
+    nearest = get_close_matches(shown, known, 1)
     remedy = f"did you mean `{nearest[0]}`?" if nearest else f"known are {', '.join(known)}."
-    return InvalidRequest("body", f"The member {ascii(member[:_LONGEST_SHOWN])} is unknown; {remedy}")
+    return InvalidRequest(shown, f"The member `{shown}` is unknown; {remedy}")
 
 
 def check_sentence(sentence: str) -> None:
