@@ -13,7 +13,7 @@ from scheduler.errors import (
     ServingError,
 )
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
-from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, answer, eventually, take, unblocked
+from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, unblocked
 from worker.queue.protocol import MailboxLimits
 from worker.queue.worker_end import WorkerMailbox
 
@@ -25,6 +25,19 @@ def some(*names: str) -> list[CorrectionRequest]:
 def reserved(api: SubmittingMailbox) -> tuple[int, int, int]:
     status = api.status()
     return status.reserved_requests, api.observe().reserved_tokens, status.queue_depth
+
+
+def test_the_answers_come_in_the_order_of_the_tickets_whoever_is_first(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    wanted = api.submit_all(some("c", "a", "b"))
+    assert take(worker) == ["c", "a", "b"]
+
+    worker.exchange([an_answer("b", 3), an_answer("a", 2)], NO_CAPACITY)
+    worker.exchange([an_answer("c", 1)], NO_CAPACITY)
+    completions = unblocked(lambda: api.wait_all(wanted))
+
+    assert [completion.output_ids for completion in completions] == [(1,), (2,), (3,)]
+    assert reserved(api) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("limits", [MailboxLimits(max_requests=2), MailboxLimits(max_tokens=100)])
