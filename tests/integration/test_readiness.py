@@ -14,7 +14,7 @@ from redis import Redis
 
 from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
-from tests.mailbox_house import RedisHouse, eventually
+from tests.mailbox_house import RedisHouse, eventually, take
 from tests.running_system import ApiProcess, post_sentence, real_worker, send
 
 
@@ -26,6 +26,17 @@ def test_a_worker_that_hangs_for_good_ends_itself_and_another_answers(api: ApiPr
         eventually(lambda: hanging.poll() is not None, within_s=15)
         with real_worker(redis_url):
             assert waiting.result().body["corrected"] == "They were late."
+
+
+def test_a_worker_whose_heart_beats_and_whose_loop_stands_is_not_live(house: RedisHouse) -> None:
+    api, worker = house.api(), house.worker()
+    take(worker)
+    assert api.status().live_workers == 1
+
+    eventually(lambda: api.status().live_workers == 0)  # nobody calls `exchange`
+    take(worker)
+
+    eventually(lambda: api.status().live_workers == 1)
 
 
 class AskedAtOnce(ApiProcess):
