@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -88,6 +89,19 @@ def test_a_line_of_any_process_holds_its_facts_and_none_of_them_can_look_like_an
     line = json.loads(document)
     assert line.pop("timestamp").endswith("Z")
     assert line == {**facts, "event": "7 of them", "level": "warning", "process": "worker"}
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+def test_a_traceback_shows_no_values_of_variables(is_json: bool) -> None:
+    def fail(sentence: str) -> None:
+        raise ValueError("no numbers here")
+
+    try:
+        fail("Zebras goed".upper())
+    except ValueError:
+        told = _Formatter("api", is_json).format(logging.makeLogRecord({"exc_info": sys.exc_info()}))
+
+    assert "no numbers here" in told and "ZEBRAS" not in told
 
 
 def test_the_line_keeps_neither_the_answer_nor_the_connection_of_a_request_until_it_is_written() -> None:
