@@ -102,6 +102,7 @@ def test_a_text_that_is_sound_is_taken_as_it_is(name: str, texts: list[str]) -> 
         ("redis+sentinel://a:1,b:2/main/0?sentinel_password=pw&db=1",
          "redis+sentinel://a:1,b:2/main/0?sentinel_password=***&db=1"),
         ("rediss://:pw@h/0?ssl_password=x", "rediss://:***@h/0?ssl_password=***"),
+        ("redis://h/0?username=u&password=secret&db=1", "redis://h/0?username=u&password=***&db=1"),
         ("rediss://user:se:c/r@et@host/0", "rediss://user:***@host/0"),
         ("user:secret@host", "user:***@host"),
     ],
