@@ -235,7 +235,7 @@ class QueueMachine(OperatorsOfQueue):
         """When all that was accepted has ended."""
         seen, keys = self.queue.observe(), self.queue.client.keys("*")
         names = [
-            "workers",
+            *("workers", "workers:correct", "workers:correct-async"),
             *(f"{kind}:{worker}" for kind in ("worker", "inbox", "claim") for worker in ("last", *ROLES)),
         ]
         assert not [key for key in keys if key.partition(b":")[2].decode() in names]
