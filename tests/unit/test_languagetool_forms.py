@@ -13,7 +13,9 @@ from tests.fake_mailbox import FakeMailbox, check
 FORM = b"language=en-US&text=He+goed+home."
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/plain", "multipart/form-data; boundary=x", "", "?"])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "text/json", "text/plain", "multipart/form-data; boundary=x", "", "?"]
+)
 def test_a_form_is_read_whatever_its_media_type_says(client: FlaskClient, kind: str) -> None:
     response = client.post("/v2/check", data=FORM, content_type=kind)
 
@@ -47,6 +49,7 @@ def test_the_last_language_ends_a_text_that_is_not_encoded() -> None:
 
 def test_an_encoded_form_without_a_blank_is_no_raw_one() -> None:
     assert parse_form(b"", b"text=caf%C3%A9+goed%2Bx&language=en").text == "caf\u00e9 goed+x"
+    assert parse_form(b"", b"language=en-US&text=Tom%20%26%20she\n").text == "Tom & she\n"  # TeXstudio 4.3
 
 
 @pytest.mark.parametrize(
