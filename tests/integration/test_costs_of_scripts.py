@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scheduler.messages import FreeCapacity
-from tests.mailbox_house import AMPLE, RedisHouse, a_request
+from tests.mailbox_house import AMPLE, RedisHouse, a_request, eventually
 from tests.recorded_requests import a_record
 from tests.scripted_queue import ScriptedQueue
 from worker.queue.protocol import MAX_DATA_BYTES, CancelResult, MailboxLimits
@@ -66,6 +66,20 @@ def test_an_exchange_without_news_is_one_script_that_asks_redis_for_little(
 
     assert 200 <= calls(queue, "evalsha") < 240  # the heartbeat sends one now and then, too
     assert sum(each["calls"] for each in queue.client.info("commandstats").values()) < 10 * 200
+
+
+def test_http_requests_of_one_packet_are_accepted_up_to_the_bound_by_one_script(
+    house: RedisHouse, queue: ScriptedQueue
+) -> None:
+    api = house.api(MailboxLimits(max_requests=3))
+    wanted = [api.recorded(a_record(name), [a_request(name)]) for name in "abcde"]
+    queue.client.config_resetstat()
+
+    api.enqueue(*wanted)
+
+    eventually(lambda: all(one.run_id or any(one.outcomes.values()) for one in wanted))
+    assert [bool(one.run_id) for one in wanted] == [True, True, True, False, False]
+    assert calls(queue, "evalsha") == 1
 
 
 def test_a_request_of_many_sentences_is_found_and_cancelled_by_one_script_each(
