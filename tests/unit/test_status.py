@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from scheduler.batching import BatchLimits, ContinuousBatching
 from scheduler.messages import Delivery
 from tests.unit.small_model import Clock, an_engine, request
 from worker.status import WorkerStatus
+
+
+def test_the_limits_of_the_policy_are_reported() -> None:
+    engine = an_engine(policy=ContinuousBatching(BatchLimits(400, 8, 512, max_prefill_rows=256)))
+
+    gauges = WorkerStatus(engine, Clock()).report().gauges
+
+    assert (gauges["kv_budget_tokens"], gauges["max_slots"], gauges["max_prefill_rows"]) == (400, 8, 256)
 
 
 def test_the_service_rate_is_known_once_requests_have_ended_and_outlasts_an_idle_minute() -> None:
