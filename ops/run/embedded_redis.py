@@ -15,6 +15,7 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 import random
 import re
@@ -145,13 +146,16 @@ def start(
 
 
 def find_redis_server() -> Path:
-    """The first server of version 6.2 or later. Raises RedisUnavailable."""
-    found = next((path for path in _candidates() if version_of(path) >= OLDEST_VERSION), None)
-    if found is None:
+    """The first server of version 6.2 or later, those without a known hole before others. Raises RedisUnavailable."""
+    versions = {path: version for path in _candidates() if (version := version_of(path)) >= OLDEST_VERSION}
+    if not versions:
         raise RedisUnavailable(
             "no redis-server >= 6.2 found: run `make install`, or `apt install redis-server`, "
             "or name a running Redis with --redis-url"
         )
+    found = max(versions, key=lambda path: is_safe(versions[path]))  # of equals the first
+    if not is_safe(versions[found]):
+        logging.getLogger(__name__).warning("%s may have a hole in its Lua: see `miniserve doctor`", found)
     return found
 
 

@@ -26,21 +26,40 @@ def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
         server.stop()
 
 
-def test_without_any_binary_the_error_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([Path("/nonexistent/redis-server")]))
+def test_the_password_of_a_server_is_not_in_its_command_which_ps_shows(tmp_path: Path) -> None:
+    server = embedded_redis.EmbeddedRedis(tmp_path, password="a-secret")
+
+    assert "a-secret" in (tmp_path / embedded_redis.CONFIG_NAME).read_text()
+    assert "a-secret" not in str(server.command)
+
+
+def a_server(version: str, directory: Path) -> Path:
+    program = directory / "redis-server"
+    program.write_text(f"#!/bin/sh\necho 'Redis server v={version} sha=0 malloc=libc bits=64'\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_without_a_binary_that_is_new_enough_the_error_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Path("/nonexistent/redis-server"), a_server("6.0.16", tmp_path)
+    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter(found))
 
     with pytest.raises(embedded_redis.RedisUnavailable, match="apt install redis-server"):
         embedded_redis.find_redis_server()
 
 
-def test_the_bundled_server_comes_before_one_of_the_system_and_one_that_is_too_old_is_passed_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_bundled_server_comes_before_one_of_the_system_and_one_with_a_hole_in_its_lua_comes_last(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bundled, old = embedded_redis.find_redis_server(), tmp_path / "redis-server"
-    old.write_text("#!/bin/sh\necho 'Redis server v=6.0.16 sha=0 malloc=libc bits=64'\n")
-    old.chmod(0o755)
+    bundled, unsafe = embedded_redis.find_redis_server(), a_server("7.0.15", tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    first = [*embedded_redis._candidates()]
-    monkeypatch.setattr(embedded_redis, "_candidates", lambda: iter([old, bundled]))
+    assert [*embedded_redis._candidates()] == [bundled, unsafe]
 
-    assert (first, embedded_redis.find_redis_server()) == ([bundled, old], bundled)
+    for found, expected in (([unsafe, bundled], bundled), ([unsafe], unsafe)):
+        assert not caplog.messages
+        monkeypatch.setattr(embedded_redis, "_candidates", lambda found=found: iter(found))
+        assert embedded_redis.find_redis_server() == expected
+
+    assert "may have a hole in its Lua" in caplog.text
