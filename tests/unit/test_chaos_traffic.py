@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from ops.load.arrivals import ClosedLoop, Limits
+from ops.load.arrivals import ClosedLoop, Limits, OpenLoop
 from ops.load.traffic import ONCE, Exchange, Habits, Traffic
 from ops.run.embedded_redis import free_port
 from tests.small_server import FULL, OK, LastWords, StartServer, http
@@ -66,6 +67,15 @@ def test_a_client_sends_again_where_a_balancer_or_a_patient_user_would(
     one = ask(*urls, habits=habits)
 
     assert (one.status, len(one.refusals), one.failovers) == (status, num_refusals, failovers)
+
+
+def test_a_client_loses_patience_so_long_after_it_was_due_though_it_was_sent_late(serve: StartServer) -> None:
+    server, arrivals = serve(WELL, delay_s=0.1), OpenLoop(rate_per_s=200, seed=1, max_connections=1)
+
+    with Traffic([server.url], [{}], arrivals, Limits(total=8), replace(ONCE, patience_s=0.3)) as traffic:
+        pass
+
+    assert traffic.ended[-1].slug == "no 200 within 0.3 s, last: nothing"
 
 
 def test_drills_end_their_clients_at_once_where_something_else_fails(serve: StartServer) -> None:
