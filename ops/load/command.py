@@ -22,6 +22,7 @@ from scheduler.settings import Range
 
 DEFAULT_DURATION_S = 10.0
 _DEFAULT_CLIENTS = 8
+_FIRST_PATIENCE_S = 10.0
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
 
 
@@ -89,8 +90,12 @@ def loadtest(**asked: Any) -> None:
 
 def _check_reachable(client: Client, sentence: str) -> None:
     """A load on nobody, or on a server that wants a key, would measure nothing, to its end."""
+    body = json.dumps({"sentence": sentence}).encode()
     try:
-        reply = fetch(client, "POST", "/correct", json.dumps({"sentence": sentence}).encode())
+        reply = fetch(client, "POST", "/correct", body, _FIRST_PATIENCE_S)
+    except TimeoutError:
+        problem = f"no answer from {client.url} within {_FIRST_PATIENCE_S:g} s: see its /readyz, or name another --url"
+        raise click.ClickException(problem) from None
     except OSError as error:
         problem = f"no connection to {client.url} ({reason_of(error)}): start a server there, or name another --url"
         raise click.ClickException(problem) from None

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ops.load import prompts
+from ops.load import command, prompts
 from ops.load.command import loadtest
 from ops.run.embedded_redis import free_port
 from tests.small_server import FULL, OK, http
@@ -65,6 +65,16 @@ def test_a_url_where_nobody_listens_ends_the_load_before_it_begins():
     assert ended.output == (
         f"Error: no connection to {url} (Connection refused): start a server there, or name another --url\n"
     )
+
+
+def test_a_server_that_does_not_answer_ends_the_load_before_it_begins(serve, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(command, "_FIRST_PATIENCE_S", 0.2)
+    server = serve(lambda _: http(200, OK), delay_s=2.0)
+
+    ended = CliRunner().invoke(loadtest, ["--url", server.url])
+
+    assert ended.exit_code == 1
+    assert ended.output == f"Error: no answer from {server.url} within 0.2 s: see its /readyz, or name another --url\n"
 
 
 def test_a_server_that_wants_another_key_ends_the_load_before_it_begins(serve):
