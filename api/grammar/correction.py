@@ -71,7 +71,6 @@ class Correction:
     num_dropped: int  # edits of the model that made no sense
     # For evaluations only: different outputs may give the same answer.
     num_malformed: int = field(default=0, compare=False)  # of those dropped: by the parser, not by the guard
-    num_tokens: int = field(default=0, compare=False)  # that the model wrote
     language: Language = field(default=Language(ENGLISH, 0.5), compare=False)
     notes: tuple[Note, ...] = field(default=(), compare=False)  # in the order of the text
 
@@ -87,7 +86,6 @@ class Part:
     notes: Sequence[Note]
     num_dropped: int  # edits that made no sense
     num_malformed: int  # of those dropped: by the parser
-    num_tokens: int
 
 
 _Steps = Callable[[Sequence[Note]], Iterable[Note]]
@@ -97,7 +95,7 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits: list[Edit] = []
     notes = [*skipped]
-    num_dropped = num_malformed = num_tokens = 0
+    num_dropped = num_malformed = 0
     for part in parts:
         for edit in part.edits:
             edits.append(edit_as_sent(reading, part.start, edit))
@@ -105,7 +103,6 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
             notes.append(_moved(note, part.start))
         num_dropped += part.num_dropped
         num_malformed += part.num_malformed
-        num_tokens += part.num_tokens
     is_alone = len(parts) == 1 and not skipped
     language = parts[0].language if is_alone else language_of(reading.text)
     doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, parts, skipped, in_steps)
@@ -135,7 +132,6 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
         " ".join(said),
         num_dropped,
         num_malformed,
-        num_tokens,
         language,
         tuple(notes),
     )

@@ -135,9 +135,7 @@ class TextPipeline:
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
         num_dropped = script.num_dropped + num_senseless
-        return Part(
-            draft.start, draft.sentence, language, edits, notes, num_dropped, script.num_dropped, len(output_ids)
-        )
+        return Part(draft.start, draft.sentence, language, edits, notes, num_dropped, script.num_dropped)
 
     def certain_edits(self, draft: Draft, output_ids: Sequence[int]) -> tuple[Edit, ...]:
         """Return the first edits of an unfinished output, up to the first that later tokens can still change.

@@ -32,7 +32,6 @@ class DecodeEngine(Engine):
         self.observations = HopObservations()
         self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
-        self.num_read_again = 0
 
     def accept(self, delivery: Delivery) -> Completion | None:
         if delivery.handed is not None:
@@ -48,7 +47,6 @@ class DecodeEngine(Engine):
                 raise HandoffError(f"its first token is {handed.first_id}")
             delivery.handed = handed
         except HandoffError as error:
-            self.num_read_again += 1
             logger.warning("a prompt is read again", extra={"request_id": request.request_id, "reason": str(error)})
 
     def _placed(self, plan: StepPlan) -> StepPlan:

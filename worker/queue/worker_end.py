@@ -46,7 +46,6 @@ class WorkerMailbox:
     def __init__(self, address: Address, max_block_s: float = MAX_BLOCK_S) -> None:
         """`max_block_s`: how long a claim may stand; with 0 each takes what is there and ends."""
         self.name = new_name()
-        self.num_duplicates = 0  # answers Redis dropped because another one was first
         self._max_block_s = max_block_s
         self._outgoing = RedisConnection(address)
         self._claims = RedisConnection(address)
@@ -173,7 +172,7 @@ class WorkerMailbox:
         """Read the replies to what was sent last, and return those behind the reply to FINISH."""
         replies = self._guarded(self._outgoing.receive) if self._outgoing.is_waiting else []
         if self._in_flight:
-            self.num_duplicates += self._checked(replies.pop(0))
+            self._checked(replies.pop(0))
             self._in_flight = {}
         return replies
 
