@@ -123,9 +123,9 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
     corrected = _applied(reading.sent, edits)
-    if (unit := reading.unit) is not None:
-        edits = [counted(edit, unit) for edit in edits]
-        notes = [note._replace(start=unit(note.start), end=unit(note.end)) for note in notes]
+    if (to_unit := reading.to_unit) is not None:
+        edits = [in_units(edit, to_unit) for edit in edits]
+        notes = [note._replace(start=to_unit(note.start), end=to_unit(note.end)) for note in notes]
     return Correction(
         corrected,
         tuple(edits),
@@ -152,9 +152,9 @@ def _doubtful(
     return doubtful, are_noted
 
 
-def counted(edit: Edit, unit: Callable[[int], int]) -> Edit:
+def in_units(edit: Edit, to_unit: Callable[[int], int]) -> Edit:
     """Return an edit with its place in other units."""
-    return replace(edit, start=unit(edit.start), end=unit(edit.end))
+    return replace(edit, start=to_unit(edit.start), end=to_unit(edit.end))
 
 
 def edit_as_sent(reading: Reading, offset: int, edit: Edit) -> Edit:

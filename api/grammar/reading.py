@@ -43,7 +43,7 @@ class Reading:
     text: str
     starts: Sequence[int] = ()  # places in `text` in front of which something is left out, in order
     gone: Sequence[int] = ()  # how much, up to there
-    unit: Callable[[int], int] | None = None  # turns a place in `sent` into one of the answer; None: it is one
+    to_unit: Callable[[int], int] | None = None  # turns a place in `sent` into one of the answer; None: it is one
 
     def place(self, at: int) -> int:
         """Return where the code point at a place of `text` stands in the text as sent."""
@@ -83,9 +83,9 @@ def read(sent: str, pause: Callable[[], None] = go_on, offsets: Offsets = "codep
 
     `offsets`: what places in the answer count.
     """
-    unit = utf16_offsets(sent) if offsets == "utf16" else None
+    to_unit = utf16_offsets(sent) if offsets == "utf16" else None
     if (sent.isascii() and "`" not in sent) or _UNUSUAL.search(sent) is None:
-        return Reading(sent, sent, unit=unit)
+        return Reading(sent, sent, to_unit=to_unit)
     starts: list[int] = []
     gone: list[int] = []
     num_gone = 0
@@ -96,4 +96,4 @@ def read(sent: str, pause: Callable[[], None] = go_on, offsets: Offsets = "codep
         num_gone += match.end() - match.start()
         gone.append(num_gone)
     text = _GONE.sub("", sent).translate(_OTHERS)
-    return Reading(sent, _APOSTROPHE.sub("'", text), starts, gone, unit)
+    return Reading(sent, _APOSTROPHE.sub("'", text), starts, gone, to_unit)

@@ -14,7 +14,7 @@ from typing import cast
 from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
-from api.grammar.correction import Correction, Edit, counted, edit_as_sent
+from api.grammar.correction import Correction, Edit, edit_as_sent, in_units
 from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import TextPipeline
 from api.http.app import Api, Services
@@ -119,5 +119,5 @@ class EditStream:
             new += [edit_as_sent(self._reading, sentence.start, edit) for edit in edits[self._num_sent[at] :]]
             self._num_sent[at] = max(len(edits), self._num_sent[at])
         self._outputs = outputs
-        unit = self._reading.unit
-        return new if unit is None else [counted(edit, unit) for edit in new]
+        to_unit = self._reading.to_unit
+        return new if to_unit is None else [in_units(edit, to_unit) for edit in new]

@@ -58,10 +58,10 @@ def _next_answer_s(stage: Stage, traffic: Traffic) -> float:
 
 def kill_holder(stage: Stage) -> None:
     """SIGKILL to a worker that holds requests. It is stopped first, or it could answer the last before it dies."""
-    stage.system.wait_until(lambda: _has_killed_holder(stage), 10.0, "a worker that holds a request")
+    stage.system.wait_until(lambda: _kill_one_holder(stage), 10.0, "a worker that holds a request")
 
 
-def _has_killed_holder(stage: Stage) -> bool:
+def _kill_one_holder(stage: Stage) -> bool:
     for member in stage.rng.sample(stage.system.workers, len(stage.system.workers)):
         if member.is_alive:
             member.process.send_signal(signal.SIGSTOP)
