@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import subprocess
@@ -20,7 +19,7 @@ _LIBRARIES = ("miniserve", "numpy", "redis", "rq", "flask", "gunicorn", "httptoo
 
 def provenance() -> dict[str, Any]:
     """What stands atop every file of figures: the command, the code, the model, when, the machine."""
-    from worker.model.weights import DEFAULT_PATH
+    from worker.model.weights import DEFAULT_PATH, digest
 
     versions = {"python": platform.python_version()}
     for name in _LIBRARIES:
@@ -32,14 +31,8 @@ def provenance() -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "machine": {"cpu": cpu_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.system()},
         "versions": versions,
-        "weights_sha256": file_digest(DEFAULT_PATH),
+        "weights_sha256": digest(DEFAULT_PATH)[:16],
     }
-
-
-def file_digest(path: Path) -> str:
-    """The first 16 hex digits of the file's SHA-256."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
 def git_commit(folder: Path = _ROOT) -> str:

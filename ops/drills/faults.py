@@ -57,7 +57,10 @@ class Fault:
 
     def part(self) -> Part:
         questions = (lambda _: self.questions) if self.questions else None
-        load: Any = {"name": self.name, "clients": self.clients, "habits": ONCE, "is_counted": False}
+        load = Load(
+            name=self.name, clients=self.clients, questions=questions, habits=ONCE, fault=partial(_watched, self),
+            is_counted=False,
+        )  # fmt: skip
         bars = (
             Bar(f"{self.name}: {self.alert}", f"{self.name}/raised_after_s", at_most, _RAISE_PATIENCE_S),
             Bar(f"{self.name}: raised after s", f"{self.name}/raised_after_s", at_most, self.within_s),
@@ -69,7 +72,7 @@ class Fault:
                 settings=replace(_SETTINGS, slo_ms=self.slo_ms, break_=self.break_),
                 slowed_to_per_s=self.slowed_to_per_s,
             ),
-            steps=(Load(questions=questions, fault=partial(_watched, self), **load),),
+            steps=(load,),
             bars=bars,
             only="" if self.is_quick else "full",
         )

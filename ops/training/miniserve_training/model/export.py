@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from api.grammar.tokenizer import Tokenizer
 from miniserve_training.model.trainer import Trainer
 from miniserve_training.model.twin import TRAINING_ONLY, Twin, TwinConfig
-from ops.provenance import cpu_name, file_digest
+from ops.provenance import cpu_name
 from worker.model.weights import ModelConfig, digest, fingerprint
 
 
@@ -43,7 +43,7 @@ def read_twin(weights: Path, tokenizer: Tokenizer) -> Twin:
 def weights_origin(path: Path) -> dict[str, object]:
     """The digest of the weights that a run began from, and what they tell of their own training."""
     with safe_open(path, framework="pt") as file:
-        return {"weights": file_digest(path), "trained": json.loads((file.metadata() or {}).get("trained", "null"))}
+        return {"weights": digest(path)[:16], "trained": json.loads((file.metadata() or {}).get("trained", "null"))}
 
 
 def export(trainer: Trainer, tokenizer: Tokenizer, path: Path) -> Path:
@@ -57,7 +57,7 @@ def _provenance(trainer: Trainer) -> dict[str, object]:
     options = trainer.options
     return {
         "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": trainer.commits,
-        "corpora": {corpus.name: file_digest(corpus) for corpus in options.corpora}, **asdict(trainer.progress),
+        "corpora": {corpus.name: digest(corpus)[:16] for corpus in options.corpora}, **asdict(trainer.progress),
         "precision": str(trainer.precision), "generators": options.num_streams, "torch": torch.__version__,
         "hardware": torch.cuda.get_device_name() if trainer.device == "cuda" else cpu_name(),
         "tokens_per_batch": options.tokens_per_batch, "top_rate": options.top_rate,
