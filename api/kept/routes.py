@@ -12,7 +12,6 @@ from typing import Any
 from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
-from api.grammar.reading import Offsets
 from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, json_reply, outcome_reply
@@ -104,8 +103,7 @@ def body_of(exchange: Exchange, content: Mapping[str, Any]) -> Body:
     """The body that a submission has kept, for an exchange that asks for its answer."""
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
-    least: float = content.get("min_confidence", 0.0)
-    offsets: Offsets = content.get("offsets", "codepoints")
+    least, offsets = content.get("min_confidence", 0.0), content.get("offsets", "codepoints")
     if "sentence" in content:
         return CorrectionBody(sentence=content["sentence"], min_confidence=least, offsets=offsets)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
