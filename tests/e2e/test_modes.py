@@ -28,7 +28,6 @@ LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
 POOLS = "--prefill-workers 1 --decode-workers 1"
 NUM_WORKERS = {"--mode static": 1, POOLS: 2} | {f"--mode {mode}": 0 for mode in LOCAL_MODES}
 TEXT = "He goed to school. She have a car, but they was late."
-NUM_KILLS = 10
 NEED_A_QUEUE = [
     ("POST", "/correct", {"Prefer": "respond-async"}), ("POST", "/correct", {"Idempotency-Key": "a new one"}),
     ("GET", "/requests/0123456789abcdef", {}), ("DELETE", "/requests/0123456789abcdef", {}),
@@ -86,27 +85,32 @@ def answers(traffic: Traffic) -> dict[str, Any]:
     return {one.question["sentence"]: one.answer for one in traffic.ended}
 
 
-def test_killed_workers_of_either_pool_cost_no_answer(alone: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    ("options", "killed"),
+    [("", 2 * ["worker"]), (POOLS, 5 * ["--role decode", "--role prefill"])],
+    ids=["plain", "pools"],
+)
+def test_killed_workers_cost_no_answer(options: str, killed: list[str], alone: dict[str, Any]) -> None:
     kills: set[int] = set()
-    with RunningSystem(*POOLS.split()) as pools:
-        with Traffic([pools.url], questions(alone), ClosedLoop(16), Limits(total=len(alone)), ONCE) as traffic:
-            for number in range(1, NUM_KILLS + 1):
-                due, role = number * len(alone) // (NUM_KILLS + 1), ("prefill", "decode")[number % 2]
+    with RunningSystem(*options.split()) as running:
+        with Traffic([running.url], questions(alone), ClosedLoop(16), Limits(total=len(alone)), ONCE) as traffic:
+            for number, role in enumerate(killed, 1):
+                due = number * len(alone) // (len(killed) + 1)
                 wait_until(lambda due=due: len(traffic.ended) > due, 30, "some answers")
-                pid = eventually(lambda role=role: pids_of(pools, role), 10)[0]
+                pid = eventually(lambda role=role: pids_of(running, role), 10)[0]
                 os.kill(pid, signal.SIGKILL)
                 kills.add(pid)
 
-        assert len(kills) == NUM_KILLS
+        assert len(kills) == len(killed)
         assert answers(traffic) == alone
-        with Redis.from_url(pools.redis_url) as client:
+        with Redis.from_url(running.redis_url) as client:
             wait_until(lambda: client.hlen("miniserve:reservations") == 0, 5, "nothing is left")
             assert client.zcard("rq:wip:correct") == client.llen("rq:queue:correct") == 0
             assert int(client.hget("miniserve:counts", "failed") or 0) == 0
 
 
-def pids_of(pools: RunningSystem, role: str) -> list[int]:
-    return [pid for pid in pools.pids("worker") if f"--role {role}" in command_line(pid)]
+def pids_of(running: RunningSystem, role: str) -> list[int]:
+    return [pid for pid in running.pids("worker") if role in command_line(pid)]
 
 
 @pytest.fixture(scope="module", params=LOCAL_MODES)
