@@ -55,7 +55,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: 
         signals = stack.enter_context(Signals())
         redis_server = None
         if settings.redis_url and settings.uses_queue:
-            _check_redis(settings.redis_url)
+            check_given_redis(settings.redis_url)
         elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_server, settings = _start_redis(directory, settings)
@@ -184,7 +184,7 @@ def check_port(host: str, port: int, option: str) -> None:
         raise click.ClickException(f"cannot listen on {host}:{port} ({reason}): choose another with {remedy}") from None
 
 
-def _check_redis(url: str) -> None:
+def check_given_redis(url: str) -> None:
     """A Redis of somebody else's must be there already: our children need it, and it is not ours to start."""
     from worker.queue.connection import Address, RedisConnection
     from worker.queue.protocol import MailboxDown
@@ -193,6 +193,8 @@ def _check_redis(url: str) -> None:
         try:
             connection.ask(("PING",))
         except MailboxDown as error:
+            if str(error).startswith("LOADING"):
+                return  # it will answer
             raise click.ClickException(f"the Redis of --redis-url {hide_password(url)}: {error}") from None
 
 

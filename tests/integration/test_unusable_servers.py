@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import hiredis
 import pytest
 import redis
 from redis import Redis
 
 from ops.run.doctor import examine
 from ops.run.embedded_redis import find_redis_server, free_port, free_ports
+from ops.run.up import check_given_redis
 from tests.mailbox_house import eventually
 from tests.running_system import child
 from worker.queue.connection import Address, RedisConnection, start_fault
@@ -50,6 +53,21 @@ def test_every_process_refuses_cluster_mode_in_its_first_line(cluster: str) -> N
         assert "cluster mode" in first and "cluster-enabled no" in first
     with Redis.from_url(cluster) as client:
         assert not {"cmdstat_script|load", "cmdstat_evalsha"} & client.info("commandstats").keys()
+
+
+def test_up_takes_a_redis_that_still_loads_its_file_for_one_that_will_answer() -> None:
+    def answer(listener: socket.socket) -> None:
+        client, _ = listener.accept()
+        reader = hiredis.Reader()
+        while chunk := client.recv(65_536):
+            reader.feed(chunk)
+            while reader.gets() is not False:
+                client.sendall(b"-LOADING Redis is loading the dataset in memory\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as pool:
+        served = pool.submit(answer, listener)
+        check_given_redis(f"redis://127.0.0.1:{listener.getsockname()[1]}/0")
+        served.result()
 
 
 def test_doctor_names_the_mode_and_the_remedy(cluster: str) -> None:
