@@ -73,7 +73,8 @@ class Member:
     env: Mapping[str, str] | None = None  # None: ours
     output: IO[bytes] | int | None = None  # as `processes.spawn` takes it; a file can be read by `said`
     patience_s: float = 30.0  # between SIGTERM and SIGKILL
-    is_kept: bool = True  # False: it was taken away, and is not started again when it dies
+    is_optional: bool = False  # the others are of use without it: it is given up where they would be hopeless
+    is_kept: bool = True  # False: it was given up, or taken away, and is not started again when it dies
     started: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     due_at: float | None = None  # when to start it again; None while it lives
@@ -112,6 +113,7 @@ class Member:
         processes.kill_group(self.process.pid)  # what it started must not hold its port or its registration
         sound = now - self.started_at >= STEADY_S
         self.num_quick_deaths = 0 if sound else self.num_quick_deaths + 1
+        self.is_kept = not (self.is_optional and self.is_hopeless)
         # From start to start: one that is killed after it has served comes back at once, however often.
         between_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** max(0, self.num_quick_deaths - 1))
         self.due_at = max(now + FIRST_PAUSE_S, self.started_at + between_s)
@@ -181,7 +183,8 @@ class Supervisor:
         for member in kept:
             if member.due_at is None and not member.is_alive:
                 how = member.note_death(now)
-                self._say(f"{member.name} (pid {member.process.pid}) ended with {how}; starting it again")
+                what_next = "starting it again" if member.is_kept else "given up, the others go on"
+                self._say(f"{member.name} (pid {member.process.pid}) ended with {how}; {what_next}")
             elif member.due_at is not None and member.due_at <= now:
                 member.start()
         due = [member.due_at for member in kept if member.due_at is not None]

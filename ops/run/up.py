@@ -225,10 +225,10 @@ def _supervisor(
     for name, number in zip(("prefill", "decode"), pools, strict=True):
         workers += [role(f"{name} worker {each}", "worker", "--role", name) for each in range(1, number + 1)]
     api = [role("api", "api")]
-    monitor = [role("monitor", "monitor")] if settings.alert_webhook else []
+    monitor = [role("monitor", "monitor", is_optional=True)] if settings.alert_webhook else []
     # On loopback only, for every MINISERVE_HOST: it has no log-in. Its stop takes two seconds, on a busy machine five.
     on_loopback = ("dashboard", "--host", "127.0.0.1", "--dashboard-open")
-    dashboard = [role("dashboard", *on_loopback, output=subprocess.DEVNULL)] if with_dashboard else []
+    dashboard = [role("dashboard", *on_loopback, output=subprocess.DEVNULL, is_optional=True)] if with_dashboard else []
     members = [*redis_stage, *workers, *api, *dashboard, *monitor]
     return Supervisor(members, [monitor, api, workers, dashboard, redis_stage], _say)
 

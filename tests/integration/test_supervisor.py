@@ -75,6 +75,22 @@ def test_a_child_that_never_runs_is_called_hopeless_after_three_deaths(signals: 
     assert child.num_quick_deaths == MOST_QUICK_DEATHS
 
 
+def test_an_optional_child_that_keeps_dying_is_given_up_and_the_others_go_on(signals: Signals, said: list[str]) -> None:
+    api, dashboard = _child("api", SLEEP), _child("dashboard", [sys.executable, "-c", "raise SystemExit(3)"])
+    dashboard.is_optional = True
+    supervisor = Supervisor([api, dashboard], [[api], [dashboard]], said.append)
+    supervisor.start()
+
+    is_given_up = _run_until(supervisor, signals, lambda: not dashboard.is_kept)
+    longest_wait_s, is_api_alive = supervisor.revive(), api.is_alive
+    supervisor.stop(signals)
+
+    assert is_given_up and is_api_alive and supervisor.hopeless() is None
+    assert said[MOST_QUICK_DEATHS - 1].endswith("ended with exit status 3; given up, the others go on")
+    assert said[MOST_QUICK_DEATHS:] == ["stopping api"]
+    assert longest_wait_s > LONGEST_PAUSE_S
+
+
 def test_a_child_deaf_to_sigterm_is_killed_when_its_patience_is_over(signals: Signals, said: list[str]) -> None:
     child = _child("api", DEAF, patience_s=0.3, output=subprocess.PIPE)
     supervisor = Supervisor([child], [[child]], said.append)
