@@ -23,7 +23,7 @@ _COUNTERS_PER_S = {
 
 def metrics_text(age_s: float, num_workers: int = 2, without: str = "no such name", **gauges: float) -> str:
     """Of a system of that age. `gauges` are others than usual; the lines that hold `without` are left out."""
-    lines = [f"{name} {value}" for name, value in ({**_GAUGES, "workers": num_workers} | gauges).items()]
+    lines = [f"{name} {float(value)}" for name, value in ({**_GAUGES, "workers": num_workers} | gauges).items()]
     for number in range(num_workers):
         figures = {**_WORKER, "tokens_per_second": 4100 + number}
         lines += [f'worker_{name}{{worker="worker-{number}"}} {value}' for name, value in figures.items()]

@@ -21,6 +21,7 @@ from scheduler.settings import Settings
 
 _LITTLE_USED = 0.1
 _ARITHMETIC = ("predicted-wait-long", "utilization-high", "littles-law-broken")  # the table and the advice say it
+_WHOLE = ("workers_needed", "queue_bound_tokens", "num_workers", "num_waiting", "num_running")
 
 Figures = dict[str, float]
 
@@ -52,7 +53,7 @@ def figures_of(now: Snapshot) -> Figures:
     figures = {name: value for name, value in found.items() if value is not None}
     if missing := sorted(found.keys() - figures.keys()):
         raise ScrapeError(f"the server does not report {missing[0]}: is it older than this command?")
-    return figures
+    return figures | {name: int(figures[name]) for name in _WHOLE}
 
 
 def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
