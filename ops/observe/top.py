@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import sys
 import termios
+import threading
 import time
 import tty
 from collections import deque
@@ -95,16 +95,13 @@ def _drawn(frame: Frame, console: Console, hint: str = "") -> Group:
 
 
 def _show(watch: Watch, console: Console, every_s: float) -> None:
-    """Show the screen until q, Ctrl-C, SIGTERM, or the terminal is gone. A thread of `Live` draws it."""
-    over: list[int] = []
+    """Show the screen until q, Ctrl-C, SIGTERM, or the terminal is gone.
 
-    def leave(number: int, _: object) -> None:
-        """It is noted, too: a library that the exception interrupts may take it for a fault of its own."""
-        over.append(number)
-        sys.exit()
-
+    One thread reads and one of `Live` draws, so that a server that hangs keeps nobody from leaving.
+    """
+    over = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, leave)
+        signal.signal(number, lambda *_: sys.exit())
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # the shell would be left with this screen
     live = Live(
         console=console, screen=True, redirect_stdout=False, redirect_stderr=False,
@@ -114,22 +111,21 @@ def _show(watch: Watch, console: Console, every_s: float) -> None:
     with suppress(OSError, termios.error):  # where the terminal is gone nothing is left to mend
         try:
             tty.setcbreak(sys.stdin, termios.TCSANOW)
+            threading.Thread(target=_read_until, args=(over, watch, every_s), daemon=True).start()
             with live:
-                while not over and not _is_left(watch, every_s):
+                while (pressed := os.read(sys.stdin.fileno(), 64)) and not {*pressed} & {*b"qQ"}:
                     pass
         finally:
+            over.set()
             # What was typed meanwhile was for this screen: the shell shall not run it.
             termios.tcsetattr(sys.stdin, termios.TCSAFLUSH, before)
 
 
-def _is_left(watch: Watch, every_s: float) -> bool:
-    """Read once, and wait for the next time; a key ends the wait. Tell whether it was q, or the terminal is gone."""
-    next_s = time.monotonic() + every_s
-    try:
-        watch.read()
-    except ScrapeError as error:
-        watch.miss(str(error), datetime.now(UTC))
-    if not select.select([sys.stdin], [], [], max(0.0, next_s - time.monotonic()))[0]:
-        return False
-    pressed = os.read(sys.stdin.fileno(), 64)
-    return not pressed or bool({*pressed} & {*b"qQ"})
+def _read_until(over: threading.Event, watch: Watch, every_s: float) -> None:
+    next_s = 0.0
+    while not over.wait(max(0.0, next_s - time.monotonic())):
+        next_s = time.monotonic() + every_s
+        try:
+            watch.read()
+        except ScrapeError as error:
+            watch.miss(str(error), datetime.now(UTC))

@@ -63,8 +63,9 @@ def test_a_key_or_a_signal_ends_it_and_the_terminal_is_as_before(
         assert _is_as_before(screen)
 
 
-def test_a_server_that_hangs_keeps_nobody_from_leaving(serve: StartServer) -> None:
-    with top_in_a_terminal(serve(answer, delay_s=3600).url) as screen:
+def test_a_server_that_hangs_keeps_nobody_from_leaving() -> None:
+    hang = "import time; from ops.observe import top; top.scrape = lambda *_: time.sleep(3600); top.top()"
+    with Terminal([sys.executable, "-c", hang]) as screen:
         screen.wait(lambda: screen.shows("no answer yet"))
 
         screen.press(b"q")
