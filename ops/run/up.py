@@ -56,6 +56,7 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: 
         redis_server = None
         if settings.redis_url and settings.uses_queue:
             check_given_redis(settings.redis_url)
+            settings = replace(settings, redis_port=0)  # that is a port of a Redis of our own
         elif settings.uses_queue:
             directory = stack.enter_context(embedded_redis.private_directory())
             redis_server, settings = _start_redis(directory, settings)
@@ -82,9 +83,9 @@ def _with_pools(settings: Settings, pools: tuple[int, int]) -> Settings:
     """With the number of all workers, in whatever roles."""
     if not any(pools):
         return settings
-    if not all(pools) or settings.mode != "continuous" or settings.break_:
+    if not all(pools) or settings.mode != "continuous" or settings.break_ or settings.workers != Settings().workers:
         options = "--prefill-workers and --decode-workers"
-        raise click.UsageError(f"{options} are given together, for --mode continuous, without --break")
+        raise click.UsageError(f"{options} are given together, for --mode continuous, without --workers and --break")
     return replace(settings, workers=min(sum(pools), 64))
 
 

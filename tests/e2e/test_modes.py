@@ -154,6 +154,7 @@ def num_open_files(running: RunningSystem) -> int:
         ("up --port 8003 --dashboard --dashboard-port 8003", "--port and --dashboard-port are both 8003"),
         ("up --prefill-workers 1", "are given together"),
         ("up --decode-workers 2", "are given together"),
+        (f"up {POOLS} --workers 4", "without --workers"),
         ("worker --mode threaded --redis-url redis://127.0.0.1:1/0", "--mode threaded has no workers"),
     ],
 )

@@ -94,8 +94,8 @@ def test_ctrl_c_in_a_terminal_ends_make_up_with_status_0_where_no_redis_is_insta
 
 
 def test_a_given_redis_is_used_and_left_running(private_redis: EmbeddedRedis) -> None:
-    with RunningSystem("--redis-url", private_redis.url) as system:
-        assert (system.redis_url, system.pids("redis")) == (private_redis.url, [])
+    with RunningSystem("--redis-url", private_redis.socket_url, "--redis-port", str(free_port())) as system:
+        assert (system.redis_url, system.pids("redis")) == (private_redis.socket_url, [])
         assert post_sentence(system.url, "He goed to school").status == 200
         system.signal(signal.SIGINT)
         assert system.process.wait() == 0
