@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from jsonschema import Draft202012Validator
 from pydantic import TypeAdapter
 
 from api.grammar.correction import NoteCode
@@ -15,11 +17,13 @@ from api.grammar.reasons import Reason
 from api.http.handler import OPEN_ROUTES
 from api.http.incoming import MAX_DEADLINE_MS, MAX_KEY_CHARACTERS, MAX_REQUEST_ID_CHARACTERS
 from api.languagetool.form import AUTO, LANGUAGES, NAMES, CheckForm
+from api.learners.routes import document_of
 from api.openapi.routes import description
 from api.service.body import MAX_LEARNER_ID_CHARACTERS, BatchBody, CorrectionBody, check_learner_id, check_sentence
 from scheduler import errors
 from scheduler.errors import InvalidRequest
 from scheduler.messages import MAX_SENTENCES
+from tests.fake_mailbox import check
 from tests.generate.tables import concrete
 
 # For browsers, not for programs.
@@ -76,6 +80,25 @@ def test_what_is_open_without_a_key_is_described_as_open(document: dict[str, Any
     described = {path for _, path, operation in operations(document) if operation.get("security") == []}
 
     assert described == {path for path in OPEN_ROUTES & set(document["paths"]) if path != "/v2/check"}
+
+
+def test_an_answer_is_described_to_its_last_member(client: FlaskClient, document: dict[str, Any]) -> None:
+    schemas = document["components"]["schemas"]
+    closed = {
+        name: {"additionalProperties": False} | one if "properties" in one else one for name, one in schemas.items()
+    }
+    answers = {
+        "Correction": client.post("/correct", json={"sentence": "He goed home"}),
+        "BatchAnswer": client.post("/correct/batch", json={"sentences": ["He goed", ""]}, headers={"X-Trace": "1"}),
+        "Ready": client.get("/readyz"),
+        "CheckAnswer": check(client, "He goed home. " + "word " * 65),
+    }
+    told = {name: answer.get_json() for name, answer in answers.items()}
+    told["Learner"] = document_of("anna", {"since": "1", "corrections": "1", "n:habit": "1", "at:habit": "1"})
+
+    for name, found in told.items():
+        schema = {"$ref": f"#/components/schemas/{name}", "components": {"schemas": closed}}
+        Draft202012Validator(schema).validate(json.loads(json.dumps(found)))
 
 
 @pytest.mark.parametrize("model", [CorrectionBody, BatchBody, CheckForm])
