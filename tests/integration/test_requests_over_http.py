@@ -20,7 +20,8 @@ def status_of(reply: Reply) -> tuple[int, str]:
 def test_a_request_is_called_off_while_it_waits_or_runs(api: ApiProcess, house: RedisHouse) -> None:
     worker, outside = house.worker(), house.api()
     for is_running in (False, True):
-        location = send(api.url, "POST", "/correct", BODY, JSON | {"Prefer": "respond-async"}).headers["Location"]
+        accepted = send(api.url, "POST", "/correct", BODY, JSON | {"Prefer": "wait=5, respond-async"})
+        location = accepted.headers["Location"]
         if is_running:
             assert len(eventually(lambda: take(worker))) == 2
 
