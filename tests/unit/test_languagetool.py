@@ -42,6 +42,10 @@ def test_a_match_has_the_members_that_clients_of_languagetool_read(client: Flask
     assert match["replacements"] == [{"value": "went", "confidence": 0.9933}]
     assert match["message"] == "The past tense of 'go' is the irregular form 'went'."
     assert match["shortMessage"] == "Irregular past"
+    assert match.keys() == {
+        "message", "shortMessage", "replacements", "offset", "length", "context", "sentence", "type", "rule",
+        "ignoreForIncompleteSentence", "contextForSureMatch",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n"])
