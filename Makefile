@@ -116,7 +116,7 @@ mutants: $(TEST) ## change the code in a hundred places of each part; name the c
 	@PYTHONPATH=$(abspath $(MUTMUT)) $(BIN)/python -m tests.mutants $(MUTANTS)
 
 docs: $(DOCS) ## build the site of the documents into site/; a dead link ends it
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build && echo "open site/index.html" # not --quiet: that counts no warnings
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build && echo "python3 -m http.server --directory site 8001 # then open http://127.0.0.1:8001: its search needs a server" # not --quiet: that counts no warnings
 
 lint: $(TEST) ## ruff, and mypy strict
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -21,6 +21,7 @@ FROM_ELSEWHERE = {
     "SECURITY.md": "reporting.md",
     "tests/heldout/README.md": "heldout.md",
 }
+_SELDOM_WANTED = "adr/", "changelog", "model-log", "scheduler"  # come last where a search finds others
 # Python-Markdown wants a blank line before a list, and four blanks before what belongs to an item.
 _LIST_AFTER_A_LINE = re.compile(r"^((?![-*#|>`]|\d+\. | )\S.*)\n(- )", re.M)
 _FENCE_IN_A_LIST = re.compile(r"^ {2,3}```.*?^ {2,3}```$", re.M | re.S)
@@ -36,6 +37,8 @@ def on_files(files: Files, config: Any) -> Files:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     sources = {place: name for name, place in FROM_ELSEWHERE.items()}
+    if page.file.src_uri.startswith(_SELDOM_WANTED):
+        page.meta["search"] = {"boost": 0.2}
     written = sources.get(page.file.src_uri, f"docs/{page.file.src_uri}")
     markdown = _FENCE_IN_A_LIST.sub(lambda block: re.sub(r"^ {2,3}(?=\S| )", "    ", block[0], flags=re.M), markdown)
     markdown = _LIST_AFTER_A_LINE.sub(r"\1\n\n\2", markdown).replace("<details>", '<details markdown="1">')
