@@ -11,6 +11,7 @@ import pytest
 
 from ops.run import processes
 from ops.run.embedded_redis import free_port
+from tests.pace import patient
 from tests.running_system import command_line, descendants, post_sentence, send, status_of, wait_until
 
 
@@ -45,6 +46,6 @@ def test_a_system_that_nobody_listens_to_serves_and_ends(full_pipe: int) -> None
         wait_until(lambda: post_sentence(url, "He goed home").status == 200, 30, "another worker")
 
         system.send_signal(signal.SIGTERM)
-        assert system.wait() == 0
+        assert system.wait(patient(60)) == 0
     finally:
         processes.stop(system, 20)
