@@ -129,13 +129,13 @@ class Traffic:
 
     def send_no_more(self) -> None:
         """What is under way is still waited for."""
-        self._tell(self._load.stop)
+        self._call(self._load.stop)
 
     def hang_up(self) -> None:
         """All of them, at once."""
-        self._tell(self._sending.cancel)
+        self._call(self._sending.cancel)
 
-    def _tell(self, what: Any) -> None:
+    def _call(self, what: Any) -> None:
         with suppress(RuntimeError):  # its loop is closed: all is over
             self._event_loop.call_soon_threadsafe(what)
 

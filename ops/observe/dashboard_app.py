@@ -44,7 +44,7 @@ _HEADERS = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may do what. An empty password lets everybody in."""
+    """Who may come in. An empty password lets everybody in."""
 
     username: str = ""
     password: str = ""

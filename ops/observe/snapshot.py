@@ -1,4 +1,4 @@
-"""The numbers of a running system at one moment, from GET /metrics, for `capacity`, `top` and the status line of `up`.
+"""The numbers of a running system at one moment, from GET /metrics, for `capacity` and `top`.
 
 Gauges are those of the later of two scrapes. Rates and percentiles are of the time between the two: from differences of
 counters and of histogram buckets. None stands for what the server does not report, or what did not happen in that time.

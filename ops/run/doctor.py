@@ -68,7 +68,7 @@ def _judged(check: str, fault: str, sound: str = "") -> Finding:
 @option("--port", help="Port of the API to look at, instead of the one that is set.")
 @option("--json", "as_json", is_flag=True)
 def doctor(redis_url: str | None, port: str | None, as_json: bool) -> None:
-    """Check settings, packages, model, ports, Redis and clock, one line each with the remedy.
+    """Check settings, model, ports, Redis and clock, one line each with the remedy.
 
     It changes nothing. Exits with 0 only if all is well.
     """
