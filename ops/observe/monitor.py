@@ -65,11 +65,17 @@ def run(settings: Settings, observe: Callable[[], Observed]) -> int:
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
     about = {"redis": hide_password(settings.redis_url), "slo_ms": settings.slo_ms, "webhook": where}
     logger.info("watching", extra=about)
+    is_silent = False
     with Signals() as signals:
         while not signals.num_stops:
             started_s = time.monotonic()
             watch.look(started_s)
-            health.beat()
+            try:
+                health.beat()
+            except OSError as error:
+                if not is_silent:
+                    logger.warning("no heartbeat: its health check will fail", extra={"reason": error.strerror})
+                is_silent = True
             signals.wait(started_s + EVERY_S - time.monotonic())
     if webhook is not None:
         webhook.close(_LAST_POSTS_S)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -75,18 +74,20 @@ def has_lease(redis_url: str, hostname: str) -> bool:
 def monitor_fault() -> str:
     """A monitor is healthy while Redis is away: it is there to say so, and a new start would forget what it said."""
     with suppress(OSError):
-        if time.time() - _beat_file().stat().st_mtime <= FRESH_S:
+        facts = _beat_file().lstat()  # the folder is everybody's
+        if facts.st_uid == os.getuid() and time.time() - facts.st_mtime <= FRESH_S:
             return ""
     return f"no monitor has turned within {FRESH_S:g} s"
 
 
 def beat() -> None:
-    """A sign of life of the monitor: the time of a file's change. Without a folder for it there is none."""
-    with suppress(OSError):
-        _beat_file().touch(mode=0o600)
+    """A sign of life of the monitor: the time of a file's change. Raises OSError."""
+    _beat_file().touch(mode=0o600)
 
 
 def _beat_file() -> Path:
+    import tempfile  # of no use to the other checks
+
     return Path(tempfile.gettempdir(), f"miniserve-monitor-{os.getuid()}")
 
 

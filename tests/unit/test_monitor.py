@@ -73,7 +73,8 @@ def test_a_monitor_is_healthy_for_a_while_after_its_beat(tmp_path: Path, monkeyp
     healthy.append(health.monitor_fault() == "")
 
     monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
-    health.beat()  # ends nothing
+    with pytest.raises(OSError):
+        health.beat()
 
     assert healthy == [False, True, False]
 
