@@ -14,6 +14,7 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 
 from __future__ import annotations
 
+import errno
 import importlib.util
 import logging
 import os
@@ -25,7 +26,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from ops.run.supervisor import Member
@@ -200,8 +201,12 @@ def free_ports(number: int) -> list[int]:
     """
     found: list[int] = []
     for port in random.SystemRandom().sample(range(*_PORTS), _MOST_TRIES):
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            found.append(port)
+        try:
+            with socket.create_server(("127.0.0.1", port)):
+                found.append(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
         if len(found) == number:
             return found
     raise OSError(f"of {_MOST_TRIES} ports of 127.0.0.1 fewer than {number} are free")
