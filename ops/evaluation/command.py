@@ -66,8 +66,8 @@ def eval_(
     elif as_json:
         click.echo(json.dumps({"strictness": corrector.strictness} | as_document(score(results))))
     else:
-        misses = "\n".join(format_misses(results, show))
-        click.echo(f"strictness {corrector.strictness:g}\n\n{misses}\n{format_table(score(results))}")
+        misses = "".join(f"{line}\n" for line in format_misses(results, show))
+        click.echo(f"strictness {corrector.strictness:g}\n\n{misses}{format_table(score(results))}")
 
 
 def correct(items: Sequence[Item], corrector: CorrectBatch) -> list[Result]:
