@@ -29,7 +29,8 @@ _OF_QUEUE = (
 )
 _UNIT = {
     "scheduler": "addresses alerts capacity capacity_command capacity_simulated continuous_batching engine health "
-    "line monitor observations pools pools_observed readiness settings static_batching wire_forms",
+    "http line monitor observations pools pools_observed readiness settings static_batching wire_forms runbook "
+    "generated",
     "guard": "guard corrections pipeline",
     "queue": "known_refusals wire_forms reporter",
     "lua": "",

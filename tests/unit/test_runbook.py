@@ -19,7 +19,10 @@ def test_every_alert_has_an_entry_in_the_runbook_that_says_what_to_do(rule: Rule
     entry = re.search(rf"^### {rule.name}\n(.*?)(?=^#|\Z)", RUNBOOK, re.MULTILINE | re.DOTALL)
 
     assert entry, rule.name
-    assert rule.severity.value in entry[1]
+    raised, _, cleared = entry[1].splitlines()[1].partition("cleared")
+    assert raised.startswith(f"{rule.severity.value}; raised ")
+    for said, after_s in ((raised, rule.bars.raise_after_s), (cleared, rule.bars.clear_after_s)):
+        assert f" {after_s:g} s" in said if after_s else re.search("at once|with|last", said), rule.name
     for part in ("**It means**", "**Look**", "**Do**"):
         assert part in entry[1], (rule.name, part)
 
