@@ -123,12 +123,13 @@ def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
 def _offsets(document: dict[str, Any], query: bytes) -> Offsets:
     """How places are counted, as the body says or else the query. Raises InvalidRequest."""
     asked = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)) if query else {}
-    found = (asked | document).get("offsets", "codepoints")
-    if not isinstance(found, str):
-        raise _wrong_type("offsets", "string")
-    if found not in get_args(Offsets):
-        allowed = " or ".join(get_args(Offsets))
-        raise InvalidRequest("offsets", f"`offsets` is {ascii(found[:_LONGEST_SHOWN])}; send {allowed}.")
+    found: object = "codepoints"
+    for found in [each["offsets"] for each in (asked, document) if "offsets" in each]:
+        if not isinstance(found, str):
+            raise _wrong_type("offsets", "string")
+        if found not in get_args(Offsets):
+            allowed = " or ".join(get_args(Offsets))
+            raise InvalidRequest("offsets", f"`offsets` is {ascii(found[:_LONGEST_SHOWN])}; send {allowed}.")
     return cast(Offsets, found)
 
 

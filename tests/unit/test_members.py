@@ -93,6 +93,12 @@ def test_what_is_unknown_is_refused_with_the_nearest_name(
     assert mailbox.exchanges == []
 
 
+def test_a_unit_that_is_unknown_is_refused_in_the_query_also_beside_one_in_the_body(client: FlaskClient) -> None:
+    response = client.post("/correct?offsets=utf8", json={"sentence": "He goed"} | UTF16)
+
+    assert (response.status_code, response.get_json()["field"]) == (422, "offsets")
+
+
 def test_each_edit_has_its_reason_in_words(client: FlaskClient) -> None:
     (edit,) = client.post("/correct", json={"sentence": "He goed"}).get_json()["edits"]
 
