@@ -6,6 +6,7 @@ What every policy promises is checked at each iteration; a subclass knows what i
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import inf
@@ -34,7 +35,7 @@ class Iteration:
     answers: list[Completion]
 
 
-class Workload:
+class Workload(ABC):
     """Of one seed."""
 
     def __init__(self, seed: int) -> None:
@@ -48,8 +49,8 @@ class Workload:
         self.cancelled: set[str] = set()
         self.log: list[Iteration] = []
 
-    def a_policy(self) -> ContinuousBatching:
-        raise NotImplementedError
+    @abstractmethod
+    def a_policy(self) -> ContinuousBatching: ...
 
     def a_delivery(self, name: str) -> Delivery:
         waited_s, left_s = self.random.choice([0.0, 0.4]), self.random.choice([inf] * 4 + [0.0, 2.5, 20.0])
@@ -145,5 +146,6 @@ class Workload:
         is_full = len(tokens) == self.arrived[name].request.max_output_tokens
         return (FinishReason.LENGTH, tokens) if is_full else None
 
+    @abstractmethod
     def check_plan(self, plan: StepPlan) -> None:
         """Before what it admits is noted."""
