@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from difflib import get_close_matches
 from importlib import import_module
+from pkgutil import resolve_name
 
 import click
 from click.core import ParameterSource
@@ -22,6 +22,7 @@ from ops.options import (
     check_redis,
     check_spans,
     check_temporary,
+    number,
     option,
     with_settings,
 )
@@ -32,85 +33,113 @@ from worker.model.blas import configure_blas
 # The first three warn in their log, and serve; doctor reports it among others.
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 _TOOLS = ("psutil", "tqdm")  # of the extra `tools`
-# Name: module in ops, attribute, what the list of commands says.
-COMMANDS_ELSEWHERE = {
-    "monitor": ("observe.monitor", "monitor", "Watch the system and report alerts to the log and a webhook."),
-    "key": ("run.api_keys", "key", "Make API keys."),
-    "capacity": ("observe.capacity", "capacity", "Little's law of the running system, and whether it needs a worker."),
-    "calibrate": ("plan.calibrate", "calibrate", "Measure what requests cost on this machine, for `plan`."),
-    "plan": ("plan.command", "plan", "Size a deployment by calculation: workers, replicas, Redis."),
-    "doctor": ("run.doctor", "doctor", "Check settings, model, ports, Redis and clock, with the remedy of each fault."),
-    "dead-letters": ("observe.dead_letters", "dead_letters", "List requests that were given up."),
-    "requeue": ("observe.dead_letters", "requeue", "Put requests that were given up back into the queue."),
-    "drop": ("observe.dead_letters", "drop", "Forget requests that were given up."),
-    "top": ("observe.top", "top", "Watch a running system in the terminal."),
-    "loadtest": ("load.command", "loadtest", "Put a load on a running server and measure its answers."),
-    "bench": ("bench.command", "bench", "Run the experiments that compare the modes, and draw their figures."),
-    "dashboard": ("observe.dashboard", "dashboard", "Run rq-dashboard with a log-in; it reads only JSON."),
-    "chaos": ("drills.command", "chaos", "Run fault drills: kill processes under load, count what is lost."),
-    "eval": ("evaluation.command", "eval_", "Score the model: exact match, F0.5, false positives."),
+_VARIABLES = "Every option is a variable, too: --redis-url is MINISERVE_REDIS_URL. What is typed wins."
+SECTIONS = {  # of the help; those of plan and up name calibrate and dashboard
+    "Run": {
+        "up": "Start Redis, workers and API here; Ctrl-C stops them.",
+        "api, worker": "One process of that kind, for Compose or another supervisor.",
+    },
+    "Watch": {
+        "top": "Watch a running system in the terminal.",
+        "capacity": "Whether it needs another worker, by Little's law.",
+        "doctor": "Check settings, model, ports, Redis and clock.",
+        "monitor": "Report alerts to the log and a webhook.",
+    },
+    "Use": {
+        "correct": "Correct a sentence, or lines, without a server.",
+        "loadtest": "Put a load on a running server and measure it.",
+        "key": "Make API keys.",
+        "dead-letters": "List, requeue or drop requests that were given up.",
+    },
+    "Lab": {
+        "bench": "Compare the modes by experiments, and draw figures.",
+        "plan": "Size a deployment: workers, replicas, Redis.",
+        "chaos": "Kill processes under load, count what is lost.",
+        "eval": "Score the model on sentences.",
+    },
+}
+_ELSEWHERE = {
+    "bench": "bench.command:bench",
+    "calibrate": "plan.calibrate:calibrate",
+    "capacity": "observe.capacity:capacity",
+    "chaos": "drills.command:chaos",
+    "dashboard": "observe.dashboard:dashboard",
+    "dead-letters": "observe.dead_letters:dead_letters",
+    "doctor": "run.doctor:doctor",
+    "eval": "evaluation.command:eval_",
+    "key": "run.api_keys:key",
+    "loadtest": "load.command:loadtest",
+    "monitor": "observe.monitor:monitor",
+    "plan": "plan.command:plan",
+    "top": "observe.top:top",
 }
 
 
 class _Commands(click.Group):
     """Commands of other modules are imported when they run, not when the help lists them. Settings come before."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *COMMANDS_ELSEWHERE]
-
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS_ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        configure_blas(os.environ)
-        module, attribute, _ = COMMANDS_ELSEWHERE[cmd_name]
-        try:
-            return getattr(import_module(f"ops.{module}"), attribute)
-        except ModuleNotFoundError as error:
-            if error.name not in _TOOLS:
-                raise
-            problem = f"`{cmd_name}` needs {error.name}, which is not installed: pip install 'miniserve[tools]'"
-            raise click.ClickException(problem) from None
+        command = super().get_command(ctx, cmd_name)
+        if cmd_name in _ELSEWHERE:
+            configure_blas(os.environ)
+            try:
+                command = resolve_name(f"ops.{_ELSEWHERE[cmd_name]}")
+            except ModuleNotFoundError as error:
+                if error.name not in _TOOLS:
+                    raise
+                problem = f"`{cmd_name}` needs {error.name}, which is not installed: pip install 'miniserve[tools]'"
+                raise click.ClickException(problem) from None
+        if command is not None:
+            command.epilog = _VARIABLES
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        rows = [(name, command.get_short_help_str(80)) for name, command in self.commands.items()]
-        rows += [(name, summary) for name, (_, _, summary) in COMMANDS_ELSEWHERE.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        width = max(len(name) for rows in SECTIONS.values() for name in rows)
+        for section, rows in SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        try:
-            name, command, rest = super().resolve_command(ctx, args)
-        except click.UsageError:
-            if near := get_close_matches(args[0].lower(), self.list_commands(ctx), 1):
-                # Without click's own guess, which knows fewer names.
-                problem = f"No such command {args[0]!r}. Did you mean `{near[0]}`?"
-                raise click.UsageError(problem, ctx) from None
-            raise
+        if args[0] in ("requeue", "drop"):  # their names before 2.0
+            args = ["dead-letters", *args]
+        name, command, rest = super().resolve_command(ctx, args)
         if sum(word.partition("=")[0] == "--redis-url" for word in rest) > 1:  # click takes the last one
             raise click.UsageError("--redis-url is given twice: one system has one Redis (docs/proxies.md)", ctx)
-        is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help"} & {*rest}
+        is_judged = name not in _TAKES_ANY_VARIABLE and not {"-h", "--help", "--help-all"} & {*rest}
         if is_judged and (faults := unknown_variables(os.environ)):
             raise click.UsageError("; ".join(faults))
         return name, command, rest
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+        "token_normalize_func": str.lower,
+    },
+    epilog=f"{_VARIABLES} COMMAND --help lists its options.",
+)
 @click.version_option(package_name="miniserve", prog_name="miniserve")
 def main() -> None:
     """Corrects the verb forms of English sentences and says why."""
 
 
+for _name in _ELSEWHERE:
+    main.add_command(click.Command(_name))  # so that it is known; get_command has the command itself
+
+
 @main.command()
 @with_settings(*ALL_SETTINGS, defaults={"log_level": "warning"})
-@option("--dashboard", is_flag=True, help="Start rq-dashboard, too.")
-@option("--die-with-parent", is_flag=True,
+@option("--dashboard", is_flag=True, help="Start rq-dashboard, too, on a port of loopback.")
+@option("--die-with-parent", is_flag=True, hidden=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
 @option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings.")
-@option("--prefill-workers", type=click.IntRange(0, 64), default=0,
+@option("--prefill-workers", type=number(int, 0, 64), default=0, hidden=True,
         help="In place of --workers: worker processes that only read prompts.")  # fmt: skip
-@option("--decode-workers", type=click.IntRange(0, 64), default=0,
+@option("--decode-workers", type=number(int, 0, 64), default=0, hidden=True,
         help="And those that go on from what was read (docs/operations.md).")  # fmt: skip
 def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool, **pools: int) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""

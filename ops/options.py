@@ -30,6 +30,9 @@ _SHARED_REDIS = "Redis to share with the other processes; required (`miniserve u
 _OF_SPANS = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 ALL_SETTINGS = tuple(spec.name for spec in fields(Settings))
 LOGGING = ("log_format", "log_level")
+# What a command with many settings shows first.
+_COMMON = ("redis_url", "host", "port", "api_keys_file", "workers", "mode")
+_MANY = 10
 API_SETTINGS = (
     "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
     "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
@@ -60,8 +63,10 @@ def with_settings(
         command: Callable[..., Any] = run
         for name in reversed(names):
             spec = _spec(name)
-            command = _option(spec, (defaults or {}).get(name, spec.default), help_texts.get(name))(command)
-        return command
+            is_hidden = len(names) > _MANY and name not in _COMMON
+            default = (defaults or {}).get(name, spec.default)
+            command = _option(spec, default, help_texts.get(name), is_hidden)(command)
+        return _with_help_all(command) if len(names) > _MANY else command
 
     return decorate
 
@@ -73,7 +78,12 @@ def option(name: str, *other_names: str, help: str = "", **about: Any) -> Callab
     """
     plain = name.removeprefix("--").replace("-", "_")
     help = help or SHARED_HELP[plain]
-    return click.option(name, *other_names, envvar=variable(plain), show_envvar=True, help=help, **about)
+    return click.option(name, *other_names, envvar=variable(plain), help=help, **about)
+
+
+def number(kind: type, low: float, high: float) -> RangedType:
+    """The type of an option that takes a number of this kind, from `low` to `high`."""
+    return RangedType(kind, Range(low, high))
 
 
 def of_server(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -99,7 +109,23 @@ def _spec(name: str) -> Field[Any]:
     return next(spec for spec in fields(Settings) if spec.name == name)
 
 
-def _option(spec: Field[Any], default: Any, help: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _with_help_all(command: Callable[..., Any]) -> Callable[..., Any]:
+    def show(context: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+        if is_asked:
+            for each in context.command.params:
+                if isinstance(each, click.Option):
+                    each.hidden = False
+            click.echo(context.get_help())
+            context.exit()
+
+    return click.option(
+        "--help-all", is_flag=True, is_eager=True, expose_value=False, callback=show, help="Show all options and exit."
+    )(command)
+
+
+def _option(
+    spec: Field[Any], default: Any, help: str | None, is_hidden: bool
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return click.option(
         flag_name(spec.name),
         spec.name,
@@ -107,7 +133,7 @@ def _option(spec: Field[Any], default: Any, help: str | None) -> Callable[[Calla
         default=default,
         show_default=default not in (None, ""),
         envvar=variable(spec.name),
-        show_envvar=True,
+        hidden=is_hidden,
         help=help or _help(spec),
         callback={"redis_url": _check_redis_url, "alert_webhook": _check_webhook}.get(spec.name),
     )

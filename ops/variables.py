@@ -42,7 +42,7 @@ _OF_COMPOSE = frozenset(
 _REMOVED = {  # in 2.0, and what to do instead
     "traces": "send a request with X-Trace: 1 for its trace",
     "otel_share": "the client samples, by its traceparent",
-    "dashboard_disable_delete": "the dashboard deletes nothing; `miniserve drop` does",
+    "dashboard_disable_delete": "the dashboard deletes nothing; `miniserve dead-letters drop` does",
 }
 KNOWN = frozenset(map(variable, {spec.name for spec in fields(Settings)} | _OTHER_OPTIONS | _OF_COMPOSE))
 

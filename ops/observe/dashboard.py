@@ -41,7 +41,7 @@ def dashboard(settings: Settings, **asked: Any) -> None:
     """Run rq-dashboard: it shows queues, jobs and workers, and puts dead letters back.
 
     It reads only JSON and never unpickles what is in Redis. It accepts changes only from its own pages, and deletes
-    nothing: `miniserve drop` does.
+    nothing: `miniserve dead-letters drop` does.
     """
     if asked["dashboard_open"] and not is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")

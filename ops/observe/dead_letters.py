@@ -1,4 +1,4 @@
-"""`miniserve dead-letters`, `requeue` and `drop`: which requests were given up, and what to do with them."""
+"""`miniserve dead-letters`: which requests were given up, and what to do with them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,35 @@ from worker.queue.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
 _SPOKEN = {"canceled": "cancelled"}  # RQ's spelling, and ours
+_SCRIPTS = {"requeue": "revive", "drop": "drop"}
+_DONE = {"revived": "back in the queue", "dropped": "dropped"}
 _LONGEST_REASON_BYTES = 4_096  # unpacked; what an engine says is a line
 
 
 @click.command("dead-letters")
 @with_settings("redis_url", is_redis_required=True)
 @option("--json", is_flag=True)
-def dead_letters(settings: Settings, json: bool) -> None:
-    """List the requests that were given up: id, when, attempts, why; the oldest first.
+@click.argument("action", type=click.Choice(["list", *_SCRIPTS]), default="list", metavar="[list|requeue|drop]")
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+def dead_letters(settings: Settings, json: bool, action: str, ids: tuple[str, ...]) -> None:
+    """List the requests that were given up, put them back into the queue, or drop them.
 
-    A line each, with --json a JSON object each. No sentence is shown. `requeue` and `drop` take the ids.
+    A dead letter is a request that was answered with 502, kept for a week under the `request_id` of that answer. RQ's
+    tools list it as a failed job.
+
+    \b
+    list           id, when, attempts, why; a line each, the oldest first; no text
+    requeue ID...  put them back into the queue: each is tried twice more, by itself
+    drop ID...     forget them
+
+    requeue and drop exit with 1 if an ID is no dead letter.
     """
+    if (action == "list") == bool(ids):
+        problem = "takes no ID; `requeue` and `drop` do" if ids else "needs an ID; `dead-letters list` shows them"
+        raise click.UsageError(f"`{action}` {problem}")
+    if ids:
+        _each(settings, ids, action)
+        return
     try:
         with connect(settings.redis_url) as client:
             letters = _letters(client)
@@ -71,35 +89,12 @@ def _text(value: bytes | None) -> str:
     return words.printable((value or b"?").decode(errors="replace"))
 
 
-@click.command()
-@with_settings("redis_url", is_redis_required=True)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
-def requeue(settings: Settings, ids: tuple[str, ...]) -> None:
-    """Put the dead letters ID... back into the queue: they are tried twice more, each by itself.
-
-    A dead letter is a request that was answered with 502, kept for a week under the `request_id` of that answer. RQ's
-    tools list it as a failed job, and show the result of the new attempt. Exits with 1 if an ID is no dead letter.
-    """
-    _each(settings, ids, "revive", "back in the queue")
-
-
-@click.command()
-@with_settings("redis_url", is_redis_required=True)
-@click.argument("ids", metavar="ID...", nargs=-1, required=True)
-def drop(settings: Settings, ids: tuple[str, ...]) -> None:
-    """Forget the dead letters ID...: requests that were answered with 502, which RQ's tools list as failed jobs.
-
-    Exits with 1 if an ID is no dead letter.
-    """
-    _each(settings, ids, "drop", "dropped")
-
-
-def _each(settings: Settings, ids: tuple[str, ...], name: str, done: str) -> None:
+def _each(settings: Settings, ids: tuple[str, ...], action: str) -> None:
     connection, num_failed = RedisConnection(Address(settings.redis_url)), 0
     try:
         for request_id in ids:
-            found = connection.ask_one(script(name, request_id)).decode()
-            if found in ("revived", "dropped"):
+            found = connection.ask_one(script(_SCRIPTS[action], request_id)).decode()
+            if done := _DONE.get(found):
                 click.echo(f"{request_id}: {done}")
                 continue
             num_failed += 1

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from prometheus_client.metrics_core import Metric
 
-from ops.cli import COMMANDS_ELSEWHERE, main
+from ops.cli import SECTIONS, main
 from scheduler import errors
 from scheduler.settings import Settings, variable
 from tests.exposed_metrics import exposed_families
@@ -55,9 +55,11 @@ def _metrics() -> tuple[Row, Iterable[Row]]:
 
 
 def _commands() -> tuple[Row, Iterable[Row]]:
-    own = {name: command.get_short_help_str(200) for name, command in main.commands.items()}
-    own.update({name: summary for name, (_, _, summary) in COMMANDS_ELSEWHERE.items()})
-    return ("command", "what it does"), ((f"`miniserve {name}`", own[name]) for name in main.list_commands(None))
+    names = [name for rows in SECTIONS.values() for row in rows for name in row.split(", ")]
+    commands = {name: main.get_command(None, name) for name in dict.fromkeys([*names, *main.commands])}
+    return ("command", "what it does"), (
+        (f"`miniserve {name}`", command.get_short_help_str(200)) for name, command in commands.items()
+    )
 
 
 def _problems() -> tuple[Row, Iterable[Row]]:

@@ -36,7 +36,7 @@ def run(redis_url: str, *arguments: str) -> Result:
 
 
 def test_dead_letters_are_listed_with_the_reason_and_without_text(redis_url: str, worker: WorkerMailbox) -> None:
-    listed, as_json = run(redis_url, "dead-letters"), run(redis_url, "dead-letters", "--json")
+    listed, as_json = run(redis_url, "dead-letters", "list"), run(redis_url, "dead-letters", "--json")
     letter = json.loads(as_json.output)
 
     assert (listed.exit_code, as_json.exit_code) == (0, 0)
@@ -64,7 +64,7 @@ def test_a_dead_letter_put_back_into_a_full_queue_runs_alone_and_its_answer_can_
     for name in ("a", "b", "c"):
         api.submit(a_request(name))
 
-    done = run(redis_url, "requeue", "dead")
+    done = run(redis_url, "dead-letters", "requeue", "dead")
 
     assert (done.exit_code, done.output) == (0, "dead: back in the queue\n")
     assert take(worker) == ["a", "b", "c"], "what may have killed a worker stands beside nobody"
@@ -79,7 +79,7 @@ def test_a_dead_letter_put_back_into_a_full_queue_runs_alone_and_its_answer_can_
 def test_a_dropped_dead_letter_leaves_nothing_behind_and_its_key_is_free(
     redis_url: str, api: SubmittingMailbox, worker: WorkerMailbox
 ) -> None:
-    done = run(redis_url, "drop", "dead")
+    done = run(redis_url, "drop", "dead")  # its name before 2.0
     found = api.find("text")
     api.submit_recorded(a_record("new", "key", digest="other"), [a_request("new")])
 
@@ -96,7 +96,7 @@ def test_what_is_no_dead_letter_is_left_alone_and_the_others_are_served(
 ) -> None:
     api.submit(a_request("waiting"))
 
-    done = run(redis_url, command, "waiting", "unknown", "no id!", "dead")
+    done = run(redis_url, "dead-letters", command, "waiting", "unknown", "no id!", "dead")
 
     assert done.exit_code == 1
     assert "request waiting is no dead letter, it is queued" in done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli import main
-from ops.options import ALL_SETTINGS, build_settings, with_settings
+from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
 from scheduler.settings import Settings, variable
 
 COMMANDS = ("up", "api", "worker", "correct", "top", "loadtest", "bench", "eval")
@@ -58,14 +59,15 @@ TWO_REDIS = "--redis-url redis://a/0 --redis-url redis://b/0"
         ("up --redis-url localhost:6379", "localhost:6379"),
         ("worker --redis-url redis://127.0.0.1:99999/0", "redis://127.0.0.1:99999/0"),
         ("api --redis-url redis://a/0,redis://b/0", "docs/proxies.md"),
-        (f"requeue {TWO_REDIS} an-id", "docs/proxies.md"),  # click would take the last one
+        (f"dead-letters requeue {TWO_REDIS} an-id", "docs/proxies.md"),  # click would take the last one
         ("dead-letters --redis-url redis://a/0 --redis-url=redis://b/0", "docs/proxies.md"),
         ("api", "--redis-url is missing"),
         ("worker", "--redis-url is missing"),
         (f"eval --most-changed 2 {__file__}", "a number, 0.0 to 1.0"),
         ("correct --max-slots x -", "a whole number, 1 to 4,096"),
-        ("loadtset", "Did you mean `loadtest`?"),
-        ("Up", "Did you mean `up`?"),
+        ("loadtset", "Did you mean 'loadtest'?"),
+        ("dead-letters requeue --redis-url redis://a/0", "`requeue` needs an ID"),
+        ("dead-letters list --redis-url redis://a/0 an-id", "`list` takes no ID"),
     ],
 )
 def test_a_command_line_that_is_none_ends_with_status_2_and_what_to_type(arguments: str, wanted: str) -> None:
@@ -84,7 +86,7 @@ def test_a_refused_redis_url_shows_no_password() -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_of_every_command_has_a_variable_named_after_it(command: str) -> None:
     for option in main.get_command(None, command).params:
-        if isinstance(option, click.Option):
+        if isinstance(option, click.Option) and option.name != "help_all":
             assert option.envvar == variable(max(option.opts, key=len).lstrip("-").replace("-", "_"))
 
 
@@ -97,6 +99,28 @@ def test_commands_that_run_the_model_set_up_blas_before_numpy_is_imported(
     main.get_command(None, command)
 
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+
+
+def test_the_first_screen_names_every_command_once_in_four_groups() -> None:
+    text = CliRunner().invoke(main, ["--help"]).output
+
+    lines = re.findall(r"^  ([a-z][a-z-]+(?:, [a-z]+)*)  +\w", text.partition("Run:")[2], re.M)
+    assert re.findall(r"^(\w+):$", text, re.M) == ["Options", "Run", "Watch", "Use", "Lab"]
+    assert len(lines) <= 14 and len(text.splitlines()) < 40
+    assert sorted(", ".join(lines).split(", ")) == sorted(main.commands.keys() - {"calibrate", "dashboard"})
+
+
+def test_help_shows_ten_options_first_and_names_variables_once() -> None:
+    first, all_ = (CliRunner().invoke(main, ["up", option]).output for option in ("--help", "--help-all"))
+
+    shown, options = (re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.M) for text in (first, all_))
+    assert len(shown) == 10 and {"--port", "--redis-url", "--help-all"} < {*shown} < {*options}
+    assert {flag_name(name) for name in ALL_SETTINGS} < {*options}
+    assert first.count("MINISERVE_") == all_.count("MINISERVE_") == 1
+
+
+def test_the_name_of_a_command_may_be_in_capitals() -> None:
+    assert CliRunner().invoke(main, ["Up", "--help"]).exit_code == 0
 
 
 def test_the_help_imports_nothing_heavy() -> None:
