@@ -51,7 +51,7 @@ class LitServeCorrector(litserve.LitAPI):
 
 
 def _corrected(corrector: OfflineCorrector, bodies: list[dict[str, Any]]) -> list[Any]:
-    return corrector.correct_batch([body["sentence"] for body in bodies])
+    return corrector.correct([body["sentence"] for body in bodies])
 
 
 def _serve_mosec(workers: int, port: int) -> None:

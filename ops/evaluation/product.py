@@ -25,7 +25,7 @@ class ProductCorrector:
         """One answer for each, in order, as they come."""
         for start in range(0, len(sentences), _SENTENCES_AT_ONCE):
             some = sentences[start : start + _SENTENCES_AT_ONCE]
-            for sentence, outcome in zip(some, self._corrector.correct_batch(some), strict=True):
+            for sentence, outcome in zip(some, self._corrector.correct(some), strict=True):
                 if isinstance(outcome, Correction):
                     yield Answer(outcome.corrected, outcome.edits, num_malformed=outcome.num_malformed)
                 else:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain, count
+from itertools import chain
 from statistics import fmean
 from time import monotonic
 
+from api.grammar.pipeline import TextPipeline
+from ops.run import offline
 from scheduler.errors import ServingError
-from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
+from scheduler.messages import CorrectionRequest
 from scheduler.settings import Settings
+from worker.engine import new_engine
+from worker.model.weights import load_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +51,20 @@ class Mix:
 
 def requests_of(texts: Sequence[str]) -> list[list[CorrectionRequest]]:
     """Those of each text, without the texts that the server would refuse."""
-    from api.grammar.pipeline import TextPipeline
-
-    pipeline, numbers = TextPipeline.load(), count()
-    requests = []
-    for text in texts:
+    pipeline, requests = TextPipeline.load(), []
+    for number, text in enumerate(texts):
         with suppress(ServingError):
-            drafts = pipeline.prepare_text(text).sentences
-            requests.append([
-                CorrectionRequest(
-                    str(next(numbers)), draft.prompt.token_ids, draft.prompt.word_numbers, MAX_OUTPUT_TOKENS,
-                    pipeline.tokenizer_fingerprint,
-                )
-                for draft in drafts
-            ])  # fmt: skip
+            requests.append(offline.requests_of(pipeline, pipeline.prepare_text(text), str(number)))
     return requests
 
 
 def mix_of(texts: Sequence[str]) -> Mix:
     """As the shipped model answers them, without the texts that the server would refuse."""
-    from worker.engine import new_engine
-    from worker.model.weights import load_weights
-
     requests, engine = requests_of(texts), new_engine(load_weights(), Settings(), monotonic)
-    for request in chain.from_iterable(requests):
-        engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-    lengths: dict[str, int] = {}
-    while engine.policy.has_work:
-        lengths |= {completion.request_id: len(completion.output_ids) for completion in engine.step()}
+    ended = offline.run_all(engine, chain.from_iterable(requests))
     return Mix(
-        tuple(tuple(SentenceSize(len(one.prompt_ids), lengths[one.request_id]) for one in text) for text in requests)
+        tuple(
+            tuple(SentenceSize(len(one.prompt_ids), len(ended[one.request_id].output_ids)) for one in text)
+            for text in requests
+        )
     )

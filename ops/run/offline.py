@@ -11,14 +11,15 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import chain
 from time import monotonic, perf_counter
 from typing import Any
 
 import click
 
 from api.grammar.correction import Correction
-from api.grammar.drafts import Draft, TextDraft
+from api.grammar.drafts import TextDraft
 from api.grammar.pipeline import TextPipeline
 from api.http.lines import as_line
 from api.http.replies import answer_text
@@ -53,14 +54,26 @@ def _read(fd: int) -> bytes:
         raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A line on its way; `outcome` is set once it is answered or refused."""
+def requests_of(pipeline: TextPipeline, draft: TextDraft, name: str) -> list[CorrectionRequest]:
+    """One for each sentence of the text; number 2 of `name` is `<name>-2`."""
+    return [
+        CorrectionRequest(
+            f"{name}-{place}", one.prompt.token_ids, one.prompt.word_numbers, MAX_OUTPUT_TOKENS,
+            pipeline.tokenizer_fingerprint,
+        )
+        for place, one in enumerate(draft.sentences, start=1)
+    ]  # fmt: skip
 
-    draft: TextDraft | None = None
-    completions: dict[int, Completion] = field(default_factory=dict)  # by the sentence's number
-    answered_s: float = 0.0  # the last of them is there
-    outcome: Correction | ServingError | None = None
+
+def run_all(engine: Engine, requests: Iterable[CorrectionRequest]) -> dict[str, Completion]:
+    """Run them in the same batches; the completion of each by its id."""
+    ended = {}
+    for request in requests:
+        if refusal := engine.accept(Delivery(request, attempt=1, waited_s=0.0)):
+            ended[request.request_id] = refusal
+    while engine.policy.has_work:
+        ended |= {completion.request_id: completion for completion in engine.step()}
+    return ended
 
 
 class OfflineCorrector:
@@ -69,8 +82,6 @@ class OfflineCorrector:
     def __init__(self, pipeline: TextPipeline, engine: Engine) -> None:
         self._pipeline = pipeline
         self._engine = engine
-        self._running: dict[str, tuple[_Pending, int]] = {}  # by job: its line, its number in the line
-        self._num_submitted = 0
 
     @classmethod
     def load(cls, settings: Settings, weights: Weights | None = None) -> OfflineCorrector:
@@ -87,73 +98,48 @@ class OfflineCorrector:
         """The bias of <eos> in force: as shipped, or as set."""
         return self._engine.model.config.eos_bias
 
-    def correct(self, lines: Iterable[bytes]) -> Iterator[Correction | ServingError]:
-        """One outcome for each line, in order, as soon as it is there. All lines are read before."""
-        return self._outcomes([*map(self._begin, lines)])
+    def correct(self, texts: Sequence[str | bytes]) -> list[Correction | ServingError]:
+        """One outcome for each text, in order; all run in the same batches."""
+        drafts = [*map(self._draft_of, texts)]
+        return [*map(self._outcome, drafts, self._ends(drafts))]
 
-    def correct_batch(self, sentences: Sequence[str]) -> list[Correction | ServingError]:
-        """One outcome for each sentence or text, in order; all run in the same batches."""
-        return list(self._outcomes([*map(self._submit, sentences)]))
+    def correct_lines(self, lines: Sequence[bytes]) -> Iterator[Correction | ServingError]:
+        """One outcome for each line. A blank one is answered as it is: filters are given paragraphs."""
+        texts = [line.decode(errors="replace") for line in lines]
+        outcomes = iter(self.correct([line for line, text in zip(lines, texts, strict=True) if text.strip()]))
+        return (next(outcomes) if text.strip() else Correction(text, (), "", 0) for text in texts)
 
-    def correct_line(self, line: bytes) -> tuple[Correction | ServingError, dict[str, Any]]:
+    def correct_traced(self, text: bytes) -> tuple[Correction | ServingError, dict[str, Any]]:
         """The outcome for a text as the command line gives it, and its waterfall."""
         waterfall = Waterfall(perf_counter())
-        pending, sent_s = self._submit(line), perf_counter()
-        (outcome,) = self._outcomes([pending])
-        if completions := [completion for _, completion in sorted(pending.completions.items())]:
-            waterfall.note_answers(completions, sent_s, pending.answered_s)
-        return outcome, waterfall.document(perf_counter())
+        draft, sent_s = self._draft_of(text), perf_counter()
+        (ends,) = self._ends([draft])
+        waterfall.note_answers(ends, sent_s, perf_counter())
+        return self._outcome(draft, ends), waterfall.document(perf_counter())
 
-    def _outcomes(self, pending: Sequence[_Pending]) -> Iterator[Correction | ServingError]:
-        for one in pending:
-            while one.outcome is None:
-                for completion in self._engine.step():
-                    self._settle(completion)
-            yield one.outcome
-
-    def _begin(self, line: bytes) -> _Pending:
-        """Submit a line, but for a blank one, which is answered as it is: filters are given paragraphs."""
-        text = line.decode(errors="replace")
-        if text and not text.isspace():
-            return self._submit(line)
-        return _Pending(outcome=Correction(text, (), "", 0))
-
-    def _submit(self, text: str | bytes) -> _Pending:
-        pending = _Pending()
+    def _draft_of(self, text: str | bytes) -> TextDraft | ServingError:
+        """Or why the text is refused."""
         try:
-            pending.draft = self._pipeline.prepare_text(_checked(text))
+            return self._pipeline.prepare_text(_checked(text))
         except ServingError as error:
-            pending.outcome = error
-            return pending
-        if not pending.draft.sentences:
-            pending.outcome = self._pipeline.conclude_text(pending.draft, ())
-        for number, sentence in enumerate(pending.draft.sentences):
-            request = self._request(sentence)
-            self._running[request.request_id] = pending, number
-            refusal = self._engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-            if refusal is not None:
-                self._settle(refusal)
-        return pending
+            return error
 
-    def _request(self, draft: Draft) -> CorrectionRequest:
-        self._num_submitted += 1
-        return CorrectionRequest(
-            request_id=f"sentence-{self._num_submitted}",
-            prompt_ids=draft.prompt.token_ids,
-            word_numbers=draft.prompt.word_numbers,
-            max_output_tokens=MAX_OUTPUT_TOKENS,
-            tokenizer_fingerprint=self._pipeline.tokenizer_fingerprint,
-        )
+    def _ends(self, drafts: Sequence[TextDraft | ServingError]) -> list[list[Completion]]:
+        """Those of the sentences of each text, in order."""
+        requests = [
+            requests_of(self._pipeline, draft, str(number)) if isinstance(draft, TextDraft) else []
+            for number, draft in enumerate(drafts)
+        ]
+        ended = run_all(self._engine, chain.from_iterable(requests))
+        return [[ended[one.request_id] for one in some] for some in requests]
 
-    def _settle(self, completion: Completion) -> None:
-        pending, number = self._running.pop(completion.request_id)
-        if completion.finish_reason is FinishReason.ERROR:
-            # The line's, also where its other sentences succeed.
-            pending.outcome = RequestFailed(completion.error or "The model failed.")
-        pending.completions[number], pending.answered_s = completion, perf_counter()
-        if pending.outcome is None and pending.draft and len(pending.completions) == len(pending.draft.sentences):
-            outputs = [pending.completions[number].output_ids for number in range(len(pending.completions))]
-            pending.outcome = self._pipeline.conclude_text(pending.draft, outputs)
+    def _outcome(self, draft: TextDraft | ServingError, ends: Sequence[Completion]) -> Correction | ServingError:
+        """A text of which one sentence fails has failed."""
+        if isinstance(draft, ServingError):
+            return draft
+        if failed := next((end for end in ends if end.finish_reason is FinishReason.ERROR), None):
+            return RequestFailed(failed.error or "The model failed.")
+        return self._pipeline.conclude_text(draft, [end.output_ids for end in ends])
 
 
 def _checked(text: str | bytes) -> str:
@@ -173,10 +159,10 @@ def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = Fals
     corrector = OfflineCorrector.load(settings)
     if sentence == "-":
         for lines in lines_of(sys.stdin.fileno()):
-            for outcome in corrector.correct(lines):
+            for outcome in corrector.correct_lines(lines):
                 _print(_line(outcome, as_json))
         return 0
-    outcome, trace = corrector.correct_line(os.fsencode(sentence))
+    outcome, trace = corrector.correct_traced(os.fsencode(sentence))
     if isinstance(outcome, ServingError):
         if as_json:
             _print(_line(outcome, as_json))

@@ -23,9 +23,7 @@ def system() -> Iterator[RunningSystem]:
 def alone() -> dict[str, dict[str, Any]]:
     """What the model alone makes of 400 sentences."""
     sentences = prompts.load(None, seed=0)[:400]
-    return dict(
-        zip(sentences, map(as_document, OfflineCorrector.load(Settings()).correct_batch(sentences)), strict=True)
-    )
+    return dict(zip(sentences, map(as_document, OfflineCorrector.load(Settings()).correct(sentences)), strict=True))
 
 
 @pytest.fixture(autouse=True)

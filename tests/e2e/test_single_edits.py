@@ -30,7 +30,7 @@ def corrector() -> OfflineCorrector:
 def answers(corrector: OfflineCorrector) -> dict[str, Correction]:
     sentences = [json.loads(line)["sentence"] for line in WRONG.read_text(encoding="utf-8").splitlines()]
     sentences += ONE_MISTAKE
-    return dict(zip(sentences, corrector.correct_batch(sentences), strict=True))
+    return dict(zip(sentences, corrector.correct(sentences), strict=True))
 
 
 def with_one(sentence: str, edit: Edit) -> str:
@@ -49,7 +49,7 @@ def test_who_accepts_one_edit_and_asks_again_comes_to_the_same_sentence(
 ) -> None:
     steps = [(with_one(sentence, edit), answer) for sentence, answer in answers.items() for edit in answer.edits]
 
-    again = corrector.correct_batch([text for text, _ in steps])
+    again = corrector.correct([text for text, _ in steps])
 
     same = [one.corrected == answer.corrected for one, (_, answer) in zip(again, steps, strict=True)]
     assert len(steps) > 300 and sum(same) >= _LEAST_SHARE * len(same)

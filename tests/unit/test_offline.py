@@ -49,13 +49,15 @@ def test_a_line_of_which_one_sentence_fails_is_an_error_and_the_others_get_their
     step = corrector._engine.step
 
     def failing() -> list[Completion]:
-        """On the second sentence of all."""
+        """On the second sentence of the first."""
         ended = step()
-        return [replace(one, finish_reason=FinishReason.ERROR) if "-2" in one.request_id else one for one in ended]
+        return [replace(one, finish_reason=FinishReason.ERROR) if one.request_id == "0-2" else one for one in ended]
 
     monkeypatch.setattr(corrector._engine, "step", failing)
 
-    outcomes = list(corrector.correct([b"She goed. They left.", b"They left because he goed home. It rained.", b"Hi."]))
+    outcomes = list(
+        corrector.correct_lines([b"She goed. They left.", b"They left because he goed home. It rained.", b"Hi."])
+    )
 
     assert [type(outcome) for outcome in outcomes] == [RequestFailed, Correction, Correction]
     assert outcomes[1].corrected == "They left because he went home. It rained."
@@ -64,7 +66,7 @@ def test_a_line_of_which_one_sentence_fails_is_an_error_and_the_others_get_their
 def test_a_blank_line_is_answered_as_it_is_in_words_and_in_json(corrector: OfflineCorrector) -> None:
     blanks = ["", "  ", "\u00a0"]
 
-    outcomes = list(corrector.correct(map(str.encode, blanks)))
+    outcomes = list(corrector.correct_lines([*map(str.encode, blanks)]))
 
     assert [_line(outcome, as_json=False) for outcome in outcomes] == blanks
     documents = [as_document(outcome) for outcome in outcomes]
