@@ -93,8 +93,9 @@ pictures: $(SYSTEM) ## draw the pictures of / and /ops for the documents
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh
 
-test-nightly: $(SYSTEM) ## the drills in full, three quarters of an hour; real editors; the tests of the training
+test-nightly: $(SYSTEM) ## the queue by chance; the drills in full, three quarters of an hour; real editors; the training
 	@./ops/deploy/system_tools.sh nightly
+	@$(PYTEST) --hypothesis-profile=by-chance tests/contract/test_queue_machine.py
 	@$(PYTEST) tests/nightly
 	@$(MAKE) --no-print-directory test-training
 

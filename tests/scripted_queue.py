@@ -104,19 +104,22 @@ class ScriptedQueue:
         """It arrives after its connection broke."""
         return self.run(script("drain", worker, _LEASE_S, _EPOCH - 1, 1000, 64, 0, 0, "0", 1))
 
-    def begin(self, worker: str) -> None:
-        """Its first exchange, or the first since others have taken what it had."""
-        if not self.client.hexists(f"miniserve:inbox:{worker}", "epoch"):
+    def begin(self, worker: str) -> bool:
+        """Its first exchange, or the first since others have taken what it had. Return whether it had one before."""
+        is_known = self.client.hexists(f"miniserve:inbox:{worker}", "epoch")
+        if not is_known:
             self.resync(worker)
+        return is_known
 
     def resync(self, worker: str, *held: str) -> set[str]:
         """The worker says what it holds. Return what it runs no longer."""
         return {each.decode() for each in self.run(script("resync", worker, _LEASE_S, _EPOCH, *held))}
 
-    def claim(self, worker: str) -> None:
-        """As BLMOVE does; the reply is lost, or DRAIN comes later."""
-        self.begin(worker)
+    def claim(self, worker: str) -> bool:
+        """As BLMOVE does; the reply is lost, or DRAIN comes later. Return whether it has renewed its lease before."""
+        is_known = self.begin(worker)
         self.client.lmove("rq:queue:correct", f"miniserve:claim:{worker}", "LEFT", "RIGHT")
+        return not is_known
 
     def finish(self, worker: str, *request_ids: str, reason: FinishReason = FinishReason.STOP) -> None:
         self.finish_all(worker, [Completion(request_id, reason, (7, 1)) for request_id in request_ids])

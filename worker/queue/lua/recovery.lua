@@ -33,7 +33,8 @@ local function requeue(ids, dead, claimer)
     if not job.status then
       release(id) -- the job was deleted by hand
     elseif job.cancel_requested and (job.status == 'started' or is_failed) then
-      cancel_job(id, job.cancel_requested, 'running')
+      if is_failed then put_back(id) end
+      cancel_job(id, job.cancel_requested, job.worker_name and 'running' or 'waiting')
     elseif job.status == 'started' or job.status == 'queued' or is_failed then
       waiting[#waiting + 1], since[id] = id, number(job.accepted_at) or 0
       if is_failed then put_back(id) else call('HSET', job_key(id), 'status', 'queued', 'worker_name', '') end
