@@ -15,7 +15,7 @@ from scheduler.settings import PREFIX, Settings, variable
 # Options that several commands have mean the same in each, and so their help is written once.
 SHARED_HELP = {
     "api_key": "API key, where the server asks for one. Set it by its variable: `ps` shows options.",
-    "concurrency": "Closed loop: clients, each with one request at a time.",
+    "concurrency": "Closed loop: clients, each with one request at a time; several numbers: one load after the other.",
     "json": "Print JSON.",
     "rate": "Requests per second, at random times (Poisson); for loadtest an open loop.",
     "quick": "Run the short form, in a fraction of the time; its figures prove little.",
@@ -28,7 +28,7 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     all calibrate calibration cores dashboard dashboard_hosts dashboard_open decode_workers
-    die_with_parent duration every most_changed once out p95 prefill_workers
+    die_with_parent draw duration every most_changed once out p95 prefill_workers
     prompts redraw requests_per_s role runs show target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip

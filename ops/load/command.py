@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,10 @@ from ops.load import prompts
 from ops.load.arrivals import Limits, arrivals_of
 from ops.load.client import Client, fetch, reason_of, refusal
 from ops.load.measurements import Measurements, is_clean, measure
+from ops.load.series import can_draw, draw, series_table
 from ops.load.traffic import MEASURED, Traffic
-from ops.options import NewFile, RangedType, of_server, option
+from ops.options import NewFile, number, of_server, option
 from ops.tables import table
-from scheduler.settings import Range
 
 DEFAULT_DURATION_S = 10.0
 _DEFAULT_CLIENTS = 8
@@ -41,51 +42,85 @@ class Duration(click.ParamType[Any]):
         return seconds
 
 
+class Clients(click.ParamType[Any]):
+    """`8`, or `1,2,4,8` for one load after the other."""
+
+    name = "clients"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:
+        return tuple(number(int, 1, 4096).convert(each, param, ctx) for each in value.split(","))
+
+
 @click.command()
 @of_server
-@option("--concurrency", type=click.IntRange(1, 4096), show_default="8 without --rate")
-@option("--total", type=click.IntRange(1, 10_000_000))
+@option("--concurrency", type=Clients(), metavar="N[,N]...", show_default="8 without --rate")
+@option("--total", type=number(int, 1, 10_000_000))
 @option("--duration", type=Duration(), help="End after this time: 60s, 2m, 500ms. Without --total: 10s.")
-@option("--rate", type=RangedType(float, Range(0.01, 100_000)))
-@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@option("--rate", type=number(float, 0.01, 100_000))
+@option("--seed", type=number(int, 0, 2**31), default=0, show_default=True)
 @option("--sentences", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@option("--target-ms", type=click.FloatRange(0.1, 600_000),
+@option("--target-ms", type=number(float, 0.1, 600_000),
         help="Target for a whole answer; goodput counts the answers within it.")  # fmt: skip
 @option("--save", type=NewFile())
+@option("--draw", type=NewFile(), default="loadtest.png", show_default=True,
+        help="Picture of the loads of several --concurrency.")  # fmt: skip
 def loadtest(**asked: Any) -> None:
     """Put a load on a running server and measure its answers.
 
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
     loop: requests are sent at random times, and latency counts from the time at which a request was due.
 
+    --concurrency 1,2,4,8,16 puts one load after the other on it, prints a table and draws it: where more clients get
+    no more answers, but wait longer, the server is full.
+
     Exits with 1 if a request was refused or failed; at once if nothing listens at the URL, or the API key is missing.
     """
     sentences = prompts.load(asked["sentences"], asked["seed"])
     if asked["rate"] is not None and asked["concurrency"] is not None:
         raise click.UsageError("--rate is for an open loop, --concurrency for a closed one; give one of them")
-    clients = asked["concurrency"] or _DEFAULT_CLIENTS
-    is_endless = asked["total"] is None and asked["duration"] is None
-    limits = Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
     _check_reachable(Client(asked["url"], asked["api_key"]), sentences[0])
-    arrivals = arrivals_of(clients, asked["rate"], asked["seed"])
+    series = asked["concurrency"] or (_DEFAULT_CLIENTS,)
+    summaries = {clients: _measured(asked, sentences, clients, is_one=len(series) == 1) for clients in series}
+    if len(summaries) == 1:
+        result: Any = summaries[series[0]]
+        click.echo(_table(result))
+    else:
+        result = [{"concurrency": clients} | summary for clients, summary in summaries.items()]
+        click.echo(series_table(summaries))
+        if can_draw():
+            draw(summaries, asked["draw"])
+            click.echo(asked["draw"])
+        else:
+            click.echo("no picture: that needs matplotlib, pip install 'miniserve[plots]'", err=True)
+    if asked["save"]:
+        options = {name: asked[name] for name in ("url", "concurrency", "rate", "seed", "target_ms")}
+        document = {"options": options | {"limits": asdict(_limits(asked))}, "result": result}
+        asked["save"].write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    raise SystemExit(0 if all(map(is_clean, summaries.values())) else 1)
+
+
+def _limits(asked: Mapping[str, Any]) -> Limits:
+    is_endless = asked["total"] is None and asked["duration"] is None
+    return Limits(asked["total"], DEFAULT_DURATION_S if is_endless else asked["duration"])
+
+
+def _measured(asked: Mapping[str, Any], sentences: Sequence[str], clients: int, is_one: bool) -> dict[str, Any]:
+    """The summary of one load."""
+    limits, arrivals = _limits(asked), arrivals_of(clients, asked["rate"], asked["seed"])
     habits = replace(MEASURED, api_key=asked["api_key"])
     traffic = Traffic([asked["url"]], prompts.questions(sentences), arrivals, limits, habits)
     unit, shown = "s" if limits.total is None else "requests", "{l_bar}{bar}| {n:.0f} of {total:.0f} {unit}{postfix}"
-    with tqdm(total=limits.total or limits.duration_s, unit=unit, bar_format=shown, leave=False, disable=None) as bar:
+    with tqdm(
+        total=limits.total or limits.duration_s, unit=unit, bar_format=shown, leave=False, disable=None,
+        desc=None if is_one else f"{clients} clients",
+    ) as bar:  # fmt: skip
 
         def show(so_far: Measurements) -> None:
             bar.n = round(so_far.elapsed_s if limits.total is None else so_far.num_over)
             num_ok = so_far.statuses[200]
             bar.set_postfix_str(f"{num_ok:,} ok, {so_far.num_over - num_ok:,} not")
 
-        measured = measure(traffic, show)
-    summary = measured.summary(asked["target_ms"])
-    click.echo(_table(summary))
-    if asked["save"]:
-        options = {name: asked[name] for name in ("url", "concurrency", "rate", "seed", "target_ms")}
-        document = {"options": options | {"limits": asdict(limits)}, "result": summary}
-        asked["save"].write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-    raise SystemExit(0 if is_clean(summary) else 1)
+        return measure(traffic, show).summary(asked["target_ms"])
 
 
 def _check_reachable(client: Client, sentence: str) -> None:
