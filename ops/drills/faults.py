@@ -46,7 +46,7 @@ class Fault:
     within_s: float
     turn_on: Callable[[System], object]
     mend: Callable[[System], object]
-    break_: str = ""  # `--break` of all processes, from their start
+    break_: int = 0  # `--break` of all processes, from their start
     clients: int = 16
     questions: tuple[Question, ...] = ()  # empty: as usual
     slo_ms: float = _SETTINGS.slo_ms
@@ -123,9 +123,9 @@ def _after(at_s: float | None, since_s: float) -> float | None:
     return None if at_s is None else round(at_s - since_s, 1)
 
 
-def _broken(name: str, alert: str, within_s: float, **about: Any) -> Fault:
+def _broken(number: int, name: str, alert: str, within_s: float, **about: Any) -> Fault:
     """One of `--break`; sound processes take the place of the broken ones."""
-    return Fault(name, alert, within_s, _nothing, _replace_all, break_=name, **about)
+    return Fault(name, alert, within_s, _nothing, _replace_all, break_=number, **about)
 
 
 def _replace_all(system: System) -> None:
@@ -157,12 +157,12 @@ def _fill(system: System) -> None:
 
 
 FAULTS = (
-    _broken("leaked-slot", "no-progress", 5.0, is_silent=True, readyz="no-progress", is_quick=True),
-    _broken("blocking-call", "api-late", 15.0, clients=32),
-    _broken("bypassed-scheduler", "predicted-wait-long", 20.0, clients=400),
-    _broken("unbounded-queue", "predicted-wait-long", 20.0, clients=400, slowed_to_per_s=_SLOW_PER_S),
-    _broken("head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), slowed_to_per_s=_SLOW_PER_S),
-    _broken("long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
+    _broken(6, "leaked-slot", "no-progress", 5.0, is_silent=True, readyz="no-progress", is_quick=True),
+    _broken(2, "blocking-call", "api-late", 15.0, clients=32),
+    _broken(1, "bypassed-scheduler", "predicted-wait-long", 20.0, clients=400),
+    _broken(4, "unbounded-queue", "predicted-wait-long", 20.0, clients=400, slowed_to_per_s=_SLOW_PER_S),
+    _broken(5, "head-count", "waiting-long", 20.0, clients=200, questions=(_LONG,), slowed_to_per_s=_SLOW_PER_S),
+    _broken(3, "long-wait", "waiting-long", 20.0, clients=8, slo_ms=100.0),
     Fault("too many clients", "utilization-high", 20.0, _nothing, _nothing, clients=64, slowed_to_per_s=_SLOW_PER_S,
           is_quick=True),
     Fault("killed workers", "no-live-worker", 3.0, _take_away("workers"), _bring_back("workers"), readyz="No worker",

@@ -46,7 +46,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
     if settings.break_:
-        rows.append(("BROKEN", f"--break {settings.break_}, to learn from: docs/exercises"))
+        rows.append(("EXERCISE", f"--break {settings.break_}, to learn from: docs/exercises"))
     rows.append(("stop", "Ctrl-C"))
     return [f"  {label:<14} {text}" for label, text in rows]
 

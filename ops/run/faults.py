@@ -1,7 +1,7 @@
-"""Faults to learn from: `miniserve up --break NAME` turns one on, in a server that is otherwise as it ships.
+"""Faults to learn from: `miniserve up --break N` turns that of an exercise on, in a server otherwise as it ships.
 
 All of them are here, so that nobody has to edit code and no other module knows of them. Off by default, and loudly
-announced, by name alone: what is broken is for the reader of docs/exercises/ to find.
+announced, by number alone: what is broken is for the reader of docs/exercises/ to find.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fault_of(settings: Settings) -> Fault:
 def broken(settings: Settings) -> Settings:
     """Change the settings as the fault does, and log it: the variable may be set where no `up` announces it."""
     if settings.break_:
-        logger.warning("BROKEN ON PURPOSE", extra={"option": f"--break {settings.break_}"})
+        logger.warning("to learn from, not to serve", extra={"option": f"--break {settings.break_}"})
     return fault_of(settings).settings(settings)
 
 
@@ -110,17 +110,17 @@ def _count_heads(engine: Engine) -> Engine:
 
 FAULTS = {
     # The worker runs one request at a time.
-    "bypassed-scheduler": Fault(settings=lambda settings: replace(settings, max_slots=1)),
+    1: Fault(settings=lambda settings: replace(settings, max_slots=1)),
     # Every request blocks the whole API process for a while.
-    "blocking-call": Fault(corrector=_block),
+    2: Fault(corrector=_block),
     # Static batches wait half a second to be full.
-    "long-wait": Fault(lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0)),
+    3: Fault(lambda settings: replace(settings, mode="static", max_batch=64, max_wait_ms=500.0)),
     # The queue refuses nothing.
-    "unbounded-queue": Fault(
-        lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000)
-    ),
+    4: Fault(lambda settings: replace(settings, max_queue_requests=1_000_000, max_queue_tokens=100_000_000)),
     # Requests are admitted by their number, however long they are.
-    "head-count": Fault(_continuous, _count_heads),
+    5: Fault(_continuous, _count_heads),
     # Every tenth request keeps its slot and its tokens for ever.
-    "leaked-slot": Fault(_continuous, _leak),
+    6: Fault(_continuous, _leak),
+    # The seventh exercise looks for a number in a sound server.
+    7: Fault(),
 }

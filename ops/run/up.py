@@ -45,7 +45,9 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: 
     """Serve until SIGINT or SIGTERM; returns the exit status. `pools`: workers that only read prompts, that decode."""
     if die_with_parent:
         processes.die_with_parent(signal.SIGTERM)
-    settings = _with_pools(_with_fault(settings), pools)
+    if settings.break_:
+        _say(f"--break {settings.break_} is on: to learn from, not to serve. See docs/exercises.")
+    settings = _with_pools(settings, pools)
     _check_start(settings, with_dashboard)
     logs.never_wait_for_readers()
     warn_if_open(settings)
@@ -67,16 +69,6 @@ def run(settings: Settings, with_dashboard: bool, die_with_parent: bool, pools: 
         finally:
             supervisor.stop(signals)
             _say("stopped")
-
-
-def _with_fault(settings: Settings) -> Settings:
-    """Change the settings as `--break` says, and report it."""
-    if not settings.break_:
-        return settings
-    _say(f"BROKEN ON PURPOSE (--break {settings.break_}): to learn from, not to serve. See docs/exercises.")
-    from ops.run.faults import fault_of  # seldom needed
-
-    return fault_of(settings).settings(settings)
 
 
 def _with_pools(settings: Settings, pools: tuple[int, int]) -> Settings:

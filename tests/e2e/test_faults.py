@@ -1,4 +1,4 @@
-"""`miniserve up --break NAME` says so loudly, answers, and shows the symptom that its exercise describes."""
+"""`miniserve up --break N` says so loudly, answers, and shows the symptom that its exercise describes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import islice
 import pytest
 
 from ops.observe.scrape import scrape
-from scheduler.settings import FAULT_NAMES
 from tests.mailbox_house import eventually
 from tests.pace import patient
 from tests.running_system import Reply, RunningSystem, post_sentence
@@ -17,19 +16,20 @@ from tests.running_system import Reply, RunningSystem, post_sentence
 SHORT = "He goed to school"
 LONG = "Yesterday my brother goed to the big market near the station because they wanted it " * 4
 OPTIONS = {
-    "unbounded-queue": ("--max-queue-requests", "4"),
-    "leaked-slot": ("--kv-budget-tokens", "512", "--request-timeout-s", str(patient(1))),
+    4: ("--max-queue-requests", "4"),
+    6: ("--kv-budget-tokens", "512", "--request-timeout-s", str(patient(1))),
 }
 
 
-@pytest.mark.parametrize("name", FAULT_NAMES)
-def test_a_broken_server_says_so_answers_and_shows_the_symptom_of_its_exercise(name: str) -> None:
-    with RunningSystem("--break", name, *OPTIONS.get(name, ())) as running:
+@pytest.mark.parametrize("number", range(1, 7))
+def test_a_broken_server_says_so_answers_and_shows_the_symptom_of_its_exercise(number: int) -> None:
+    with RunningSystem("--break", str(number), *OPTIONS.get(number, ())) as running:
         assert post_sentence(running.url, SHORT).body["corrected"] == "He went to school"
         said = running.output()
-        assert f"BROKEN ON PURPOSE (--break {name})" in said
-        assert f"BROKEN         --break {name}" in said
-        SYMPTOMS[name](running)
+        assert f"--break {number} is on: to learn from, not to serve" in said
+        assert f"EXERCISE       --break {number}" in said
+        assert "1,000,000" not in said and "static" not in said, "the banner gives nothing away"
+        SYMPTOMS[number](running)
 
 
 def runs_one_sequence_at_a_time(running: RunningSystem) -> None:
@@ -73,12 +73,12 @@ def stops_answering_with_tokens_reserved_and_nothing_running(running: RunningSys
 
 
 SYMPTOMS: dict[str, Callable[[RunningSystem], None]] = {
-    "bypassed-scheduler": runs_one_sequence_at_a_time,
-    "blocking-call": loses_its_time_outside_of_queue_and_model,
-    "long-wait": queues_a_lone_request_for_half_a_second,
-    "unbounded-queue": refuses_nobody,
-    "head-count": answers_long_sentences_in_groups_after_a_failed_iteration,
-    "leaked-slot": stops_answering_with_tokens_reserved_and_nothing_running,
+    1: runs_one_sequence_at_a_time,
+    2: loses_its_time_outside_of_queue_and_model,
+    3: queues_a_lone_request_for_half_a_second,
+    4: refuses_nobody,
+    5: answers_long_sentences_in_groups_after_a_failed_iteration,
+    6: stops_answering_with_tokens_reserved_and_nothing_running,
 }
 
 

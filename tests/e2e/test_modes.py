@@ -150,7 +150,7 @@ def num_open_files(running: RunningSystem) -> int:
         ("up --mode sync --workers 2", "--workers"),
         ("up --mode sync --redis-url redis://127.0.0.1:1/0", "--mode continuous or static"),
         ("up --mode sync --dashboard", "--mode continuous or static"),
-        ("up --mode sync --break leaked-slot", "--break leaked-slot is for --mode continuous or static"),
+        ("up --mode sync --break 6", "--break 6 is for --mode continuous or static"),
         ("up --port 8003 --dashboard --dashboard-port 8003", "--port and --dashboard-port are both 8003"),
         ("up --prefill-workers 1", "are given together"),
         ("up --decode-workers 2", "are given together"),

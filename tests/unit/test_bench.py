@@ -173,7 +173,7 @@ def test_a_folder_without_results_is_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MINISERVE_BREAK", "leaked-slot")
+    monkeypatch.setenv("MINISERVE_BREAK", "6")
     seen: list[str] = []
     monkeypatch.setattr(system.Member, "start", lambda member: seen.extend(member.env) or 1 / 0)
 

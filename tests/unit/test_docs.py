@@ -174,11 +174,11 @@ def test_every_fault_has_its_exercise_whose_answer_is_hidden_until_it_is_opened(
     turned_on = set()
     for path in EXERCISES:
         text = path.read_text(encoding="utf-8")
-        turned_on |= set(re.findall(r"^miniserve up .*--break ([\w-]+)", text, re.M))
+        turned_on |= set(re.findall(r"miniserve up .*--break (\d)", text))
         assert text.count("<details><summary>") == text.count("</details>") >= 2, path.stem
         assert "<summary>Answer</summary>" in text and "@@" not in text, path.stem
 
-    assert sorted(turned_on) == sorted(FAULTS)
+    assert turned_on == {*map(str, FAULTS)}
 
 
 def test_the_readme_stays_readable() -> None:
