@@ -1,4 +1,4 @@
-"""`miniserve capacity`: Little's law of the running system as a table, and one sentence of advice.
+"""`miniserve capacity`: one sentence of advice, and Little's law of the running system as a table.
 
 The figures come from GET /metrics of any replica; `scheduler.capacity.measure` computes them there.
 """
@@ -31,7 +31,7 @@ Figures = dict[str, float]
 @option("--json", "as_json", is_flag=True)
 @with_settings("slo_ms")
 def capacity(settings: Settings, url: str, api_key: str, as_json: bool) -> None:
-    """Print Little's law of the running system, and whether it needs another worker.
+    """Print whether the running system needs another worker, and the figures of Little's law.
 
     The figures are read from GET /metrics of any replica; the goals (longest wait, deadline) are those of the server. A
     request counts once for each of its sentences. docs/capacity.md explains the arithmetic.
@@ -43,7 +43,7 @@ def capacity(settings: Settings, url: str, api_key: str, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(figures | {"advice": say}))
         return
-    click.echo(f"{table(('symbol', 'meaning', '>value', 'unit', 'over'), rows(figures))}\n\n{say}")
+    click.echo(f"{say}\n\n{table(('symbol', 'meaning', '>value', 'unit', 'over'), rows(figures))}")
 
 
 def figures_of(now: Snapshot) -> Figures:

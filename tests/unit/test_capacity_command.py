@@ -66,8 +66,10 @@ def test_nothing_is_enough_while_answers_fail_or_nothing_is_answered(told: list[
     assert said in output and "Enough" not in output
 
 
-def test_the_table_has_a_row_for_each_figure_with_its_unit_and_its_time(told: list[str]) -> None:
-    table, _, say = run().output.rstrip().partition("\n\n")
+def test_the_advice_comes_first_and_the_table_has_a_row_for_each_figure_with_its_unit_and_its_time(
+    told: list[str],
+) -> None:
+    say, _, table = run().output.rstrip().partition("\n\n")
 
     rows = [" ".join(line.split()) for line in table.splitlines()]
     assert len(rows) == 1 + len(FIGURES) and all(len(line) <= 80 for line in table.splitlines())

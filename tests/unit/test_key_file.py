@@ -120,6 +120,39 @@ def test_the_command_prints_a_key_and_the_line_that_lets_it_in(tmp_path: Path) -
     assert key not in line
 
 
+@pytest.mark.parametrize("before", [None, f"# who\n{OTHER_LINE}\n", OTHER_LINE], ids=["no file", "lines", "no end"])
+def test_the_command_appends_the_entry_to_the_file_and_prints_the_key_alone(tmp_path: Path, before: str | None) -> None:
+    path = tmp_path / "keys"
+    if before is not None:
+        path.write_text(before)
+
+    result = CliRunner().invoke(main, ["key", "new", "school", "--append", str(path)])
+
+    keys = KeyFile(str(path))
+    assert keys.account_of(result.stdout.strip()) == Account("school")
+    assert (keys.account_of(OTHER) is not None) == (before is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "fault"),
+    [
+        (f"{LINE} requests_per_s=5\n", "keys", "line 2 has the name"),
+        ("what is this\n", "keys", "line 1 is not"),
+        ("", "no-folder/keys", "No such file or directory"),
+    ],
+)
+def test_the_command_leaves_a_file_alone_that_no_server_would_take(
+    tmp_path: Path, text: str, path: str, fault: str
+) -> None:
+    (tmp_path / "keys").write_text(text)
+
+    result = CliRunner().invoke(main, ["key", "new", "school", "--append", str(tmp_path / path)])
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert str(tmp_path / path) in result.stderr and fault in result.stderr
+    assert (tmp_path / "keys").read_text() == text
+
+
 @pytest.mark.parametrize("name", ["", "a b", "-x", "a" * 49, "caf\u00e9", "a\n"])
 def test_the_command_takes_a_name_that_is_short_and_plain(name: str) -> None:
     assert CliRunner().invoke(main, ["key", "new", "--", name]).exit_code == 2
