@@ -79,6 +79,7 @@ class Member:
     started_at: float = 0.0
     due_at: float | None = None  # when to start it again; None while it lives
     num_quick_deaths: int = 0
+    has_died: bool = False  # and was not steady since
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -113,7 +114,7 @@ class Member:
         processes.kill_group(self.process.pid)  # what it started must not hold its port or its registration
         sound = now - self.started_at >= STEADY_S
         self.num_quick_deaths = 0 if sound else self.num_quick_deaths + 1
-        self.is_kept = not (self.is_optional and self.is_hopeless)
+        self.is_kept, self.has_died = not (self.is_optional and self.is_hopeless), True
         # From start to start: one that is killed after it has served comes back at once, however often.
         between_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** max(0, self.num_quick_deaths - 1))
         self.due_at = max(now + FIRST_PAUSE_S, self.started_at + between_s)
@@ -187,7 +188,11 @@ class Supervisor:
                 self._say(f"{member.name} (pid {member.process.pid}) ended with {how}; {what_next}")
             elif member.due_at is not None and member.due_at <= now:
                 member.start()
-        due = [member.due_at for member in kept if member.due_at is not None]
+            elif member.has_died and member.due_at is None and member.started_at + STEADY_S <= now:
+                member.has_died = False
+                self._say(f"{member.name} (pid {member.process.pid}) runs again, for {STEADY_S:g} s now")
+        dying = [member for member in kept if member.has_died]
+        due = [member.started_at + STEADY_S if member.due_at is None else member.due_at for member in dying]
         return min((due_at - now for due_at in due), default=60.0)
 
     def hopeless(self) -> Member | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from ops.run import supervisor as supervisor_module
 from ops.run.supervisor import LONGEST_PAUSE_S, MOST_QUICK_DEATHS, Member, Signals, Supervisor
 from tests.pace import patient
 from tests.running_system import is_running
@@ -137,3 +138,20 @@ def test_what_a_dead_child_had_started_dies_before_it_is_started_again(signals: 
     assert is_back and is_gone
     first.stdout.close()
     child.process.stdout.close()
+
+
+def test_a_child_that_died_and_runs_again_is_reported_once(
+    signals: Signals, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(supervisor_module, "STEADY_S", 0.2)
+    first, second = _child("api", SLEEP), _child("worker 1", SLEEP)
+    supervisor = Supervisor([first, second], [[first, second]], said.append)
+    supervisor.start()
+
+    first.process.kill()
+    is_told = _run_until(supervisor, signals, lambda: len(said) == 2)
+    longest_wait_s = supervisor.revive()
+    supervisor.stop(signals)
+
+    assert is_told and said[1] == f"api (pid {first.process.pid}) runs again, for 0.2 s now"
+    assert len(said) == 3 and longest_wait_s == 60.0
