@@ -1,7 +1,7 @@
 """`miniserve doctor`: looks at what a system stands on before it is blamed, and says of each thing how to mend it.
 
 It changes nothing: it reads settings, files, the clock and INFO, binds the ports for a moment, and asks Redis with
-commands that only read. Each check returns findings; a fault names its remedy.
+commands that only read. Each check returns findings; a fault and a warning name their remedy.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import click
@@ -41,20 +42,26 @@ _NEEDLESS = {
     "DEBUG": ("DEBUG", "HELP"),
     "ACL": ("ACL", "USERS"),
 }
+_COLOURS = {"ok": None, "warn": "yellow", "FAULT": "red"}
 _USERS_REMEDY = "give our processes users without @dangerous: ops/deploy/redis/users.acl, docs/security.md#redis"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One line: what was looked at, what is so, and what to do where that is wrong."""
+    """One line: what was looked at, what is so, and what to do where that is wrong or could be better."""
 
     check: str
     found: str
     remedy: str = ""  # empty: all is well
+    is_warning: bool = False  # with a remedy: it works as it is, and may be meant so
+
+    @property
+    def state(self) -> str:
+        return "ok" if not self.remedy else "warn" if self.is_warning else "FAULT"
 
     @property
     def row(self) -> tuple[str, str, str]:
-        return "FAULT" if self.remedy else "ok", self.check, ": ".join(filter(None, [self.found, self.remedy]))
+        return self.state, self.check, ": ".join(filter(None, [self.found, self.remedy]))
 
 
 def _judged(check: str, fault: str, sound: str = "") -> Finding:
@@ -70,7 +77,8 @@ def _judged(check: str, fault: str, sound: str = "") -> Finding:
 def doctor(redis_url: str | None, port: str | None, as_json: bool) -> None:
     """Check settings, model, ports, Redis and clock, one line each with the remedy.
 
-    It changes nothing. Exits with 0 only if all is well.
+    It changes nothing. A warning (yellow) is of what works and could be better, or of what only you can know. Exits
+    with 1 if there is a fault.
     """
     given = {"MINISERVE_PORT": port} if port is not None else {}
     findings = list(examine(os.environ | given, redis_url))
@@ -78,8 +86,11 @@ def doctor(redis_url: str | None, port: str | None, as_json: bool) -> None:
         rows = [asdict(finding) | {"ok": not finding.remedy} for finding in findings]
         click.echo(json_module.dumps(rows, indent=2))
     else:
-        click.echo(table(("", "check", "found"), [finding.row for finding in findings]))
-    raise SystemExit(0 if not any(finding.remedy for finding in findings) else 1)
+        heading, *lines = table(("", "check", "found"), [finding.row for finding in findings]).splitlines()
+        click.echo(heading)
+        for line, finding in zip(lines, findings, strict=True):
+            click.secho(line, fg=_COLOURS[finding.state])
+    raise SystemExit(1 if any(finding.state == "FAULT" for finding in findings) else 0)
 
 
 def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Finding]:
@@ -136,14 +147,16 @@ def _embedded() -> Finding:
     except embedded_redis.RedisUnavailable as error:
         return _judged("embedded Redis", str(error))
     version = embedded_redis.version_of(path)
-    return _of_version("embedded Redis", f"{path.name} {_dotted(version)} ({path})", version)
+    return _of_version("embedded Redis", f"{path.name} {_dotted(version)} ({path})", version, path)
 
 
-def _of_version(name: str, found: str, version: tuple[int, ...]) -> Finding:
+def _of_version(name: str, found: str, version: tuple[int, ...], path: Path) -> Finding:
     if embedded_redis.is_safe(version):
         return Finding(name, found)
-    remedy = "update it, unless your distribution says that it has mended it in this version"
-    return Finding(name, f"{found} may have a hole in its Lua (CVE-2025-49844)", remedy)
+    if embedded_redis.is_mended(path):
+        return Finding(name, f"{found}, in which the distribution has mended {embedded_redis.HOLE}")
+    remedy = "update it, unless its distribution has mended this version"
+    return Finding(name, f"{found} may have a hole in its Lua ({embedded_redis.HOLE})", remedy, is_warning=True)
 
 
 def _of_redis(url: str) -> Iterator[Finding]:
@@ -169,7 +182,9 @@ def _of_redis(url: str) -> Iterator[Finding]:
 def _version(facts: Mapping[str, Any]) -> Finding:
     name = "valkey" if "valkey_version" in facts else "redis"
     version = tuple(int(part) for part in str(facts[f"{name}_version"]).split(".")[:3] if part.isdecimal())
-    return _of_version("Redis version", f"{name} {_dotted(version)}", version)
+    path = Path(str(facts.get("executable", "")))
+    is_here = path.is_file() and embedded_redis.version_of(path) == version
+    return _of_version("Redis version", f"{name} {_dotted(version)}", version, path if is_here else Path())
 
 
 def _eviction(facts: Mapping[str, Any]) -> Finding:
@@ -177,7 +192,7 @@ def _eviction(facts: Mapping[str, Any]) -> Finding:
     if policy != "noeviction":
         return Finding("Redis eviction", f"{policy}: it may drop requests", "set maxmemory-policy to noeviction")
     if num_evicted:
-        return Finding("Redis eviction", f"{num_evicted:,} keys were evicted before", "restart it with noeviction")
+        return Finding("Redis eviction", f"{num_evicted:,} keys were evicted before", "restart it", is_warning=True)
     return Finding("Redis eviction", "noeviction")
 
 
@@ -185,7 +200,7 @@ def _memory(facts: Mapping[str, Any]) -> Finding:
     used, bound = facts.get("used_memory", 0), facts.get("maxmemory", 0)
     if not bound:
         remedy = "set maxmemory, to at most half of the memory that it can have"
-        return Finding("Redis memory", f"{used / 2**20:.0f} MiB used, no bound", remedy)
+        return Finding("Redis memory", f"{used / 2**20:.0f} MiB used, no bound", remedy, is_warning=True)
     found = f"{used / 2**20:,.0f} of {bound / 2**20:,.0f} MiB used"
     return Finding("Redis memory", found, "" if used <= MAX_MEMORY_SHARE * bound else "raise maxmemory")
 
@@ -195,9 +210,8 @@ def _persistence(facts: Mapping[str, Any]) -> Finding:
     if facts.get("rdb_last_bgsave_status", "ok") != "ok":
         return Finding(name, "its last save failed, and it may refuse writes", "look at its disk and its log")
     if not facts.get("aof_enabled"):
-        return Finding(
-            name, "no append-only file: a restart loses requests", "set appendonly yes, appendfsync everysec"
-        )
+        remedy = "set appendonly yes, appendfsync everysec"
+        return Finding(name, "no append-only file: a restart loses requests", remedy, is_warning=True)
     if facts.get("aof_last_write_status") != "ok" or facts.get("aof_last_bgrewrite_status") != "ok":
         return Finding(name, "its last write failed", "look at its disk and its log")
     return Finding(name, "append-only file, last write ok")
@@ -218,7 +232,7 @@ def _users(client: redis.Redis) -> Finding:
     user = client.connection_pool.connection_kwargs.get("username") or "default"
     needless = [name for name, command in _NEEDLESS.items() if _may(client, *command)]
     if needless:
-        return Finding("Redis users", f"'{user}' may use {', '.join(needless)}", _USERS_REMEDY)
+        return Finding("Redis users", f"'{user}' may use {', '.join(needless)}", _USERS_REMEDY, is_warning=True)
     return Finding("Redis users", f"'{user}' may use none of {', '.join(_NEEDLESS)}")
 
 

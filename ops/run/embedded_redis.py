@@ -15,6 +15,7 @@ directory. The append-only file in it lets a Redis that died be restarted withou
 from __future__ import annotations
 
 import errno
+import gzip
 import importlib.util
 import logging
 import os
@@ -32,7 +33,8 @@ from pathlib import Path
 from ops.run.supervisor import Member
 from worker.queue.server import OLDEST_VERSION
 
-# The first of each branch, in Redis and in Valkey, without CVE-2025-49844: a script could leave Lua's sandbox.
+HOLE = "CVE-2025-49844"  # a script could leave Lua's sandbox
+# The first of each branch without it, in Redis and in Valkey.
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0
 _STOP_PATIENCE_S = 5.0
@@ -155,7 +157,7 @@ def find_redis_server() -> Path:
             "or name a running Redis with --redis-url"
         )
     found = max(versions, key=lambda path: is_safe(versions[path]))  # of equals the first
-    if not is_safe(versions[found]):
+    if not is_safe(versions[found]) and not is_mended(found):
         logging.getLogger(__name__).warning("%s may have a hole in its Lua: see `miniserve doctor`", found)
     return found
 
@@ -173,6 +175,15 @@ def is_safe(version: tuple[int, ...]) -> bool:
     """No hole in its Lua is known. A distribution may have mended an older version, which its number does not show."""
     branch = [safe for safe in _SAFE_VERSIONS if safe[:2] == version[:2]]
     return version >= branch[0] if branch else version > _SAFE_VERSIONS[-1]
+
+
+def is_mended(binary: Path) -> bool:
+    """Debian and Ubuntu mend old versions, which keep their number; the changelog of the package names the hole."""
+    try:
+        with gzip.open(Path("/usr/share/doc", binary.name, "changelog.Debian.gz"), "rt", errors="replace") as changes:
+            return binary.is_relative_to("/usr/bin") and any(HOLE in line for line in changes)
+    except OSError:
+        return False
 
 
 def version_of(binary: Path) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The findings of `miniserve doctor`: every fault has a remedy, and the exit status says whether there is one."""
+"""The findings of `miniserve doctor`: what is no fault, and may be better, is a warning; both have their remedy."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,9 @@ NOWHERE = ("--redis-url", "redis://127.0.0.1:1")
 LOOKS = (doctor._version, doctor._eviction, doctor._memory, doctor._persistence)
 
 
-def faults(facts: dict[str, Any]) -> dict[str, str]:
+def faults(facts: dict[str, Any]) -> dict[str, tuple[str, str, str]]:
     findings = [look(facts) for look in LOOKS]
-    return {finding.check: finding.row[2] for finding in findings if finding.remedy}
+    return {finding.check: finding.row for finding in findings if finding.remedy}
 
 
 def test_a_sound_redis_has_no_fault() -> None:
@@ -35,23 +36,34 @@ def test_a_sound_redis_has_no_fault() -> None:
 
 
 @pytest.mark.parametrize(
-    ("facts", "check", "said"),
+    ("facts", "state", "check", "said"),
     [
-        ({"redis_version": "7.0.15"}, "Redis version", "redis 7.0.15 may have a hole in its Lua (CVE-2025-49844)"),
-        ({"valkey_version": "8.1.3"}, "Redis version", "valkey 8.1.3 may have"),
-        ({"maxmemory_policy": "allkeys-lru"}, "Redis eviction", "set maxmemory-policy to noeviction"),
-        ({"evicted_keys": 3}, "Redis eviction", "3 keys were evicted"),
-        ({"maxmemory": 0}, "Redis memory", "set maxmemory"),
-        ({"used_memory": 81}, "Redis memory", "raise maxmemory"),
-        ({"aof_enabled": 0}, "Redis persistence", "set appendonly yes"),
-        ({"aof_last_write_status": "err"}, "Redis persistence", "look at its disk"),
+        ({"redis_version": "7.0.15"}, "warn", "Redis version", "7.0.15 may have a hole in its Lua (CVE-2025-49844)"),
+        ({"valkey_version": "8.1.3"}, "warn", "Redis version", "valkey 8.1.3 may have"),
+        ({"maxmemory_policy": "allkeys-lru"}, "FAULT", "Redis eviction", "set maxmemory-policy to noeviction"),
+        ({"evicted_keys": 3}, "warn", "Redis eviction", "3 keys were evicted"),
+        ({"maxmemory": 0}, "warn", "Redis memory", "set maxmemory"),
+        ({"used_memory": 81}, "FAULT", "Redis memory", "raise maxmemory"),
+        ({"aof_enabled": 0}, "warn", "Redis persistence", "set appendonly yes"),
+        ({"aof_last_write_status": "err"}, "FAULT", "Redis persistence", "look at its disk"),
     ],
 )
-def test_each_fault_of_a_redis_is_one_line_with_its_remedy(facts: dict[str, Any], check: str, said: str) -> None:
-    found = faults(SOUND | facts)
+def test_each_fault_of_a_redis_is_one_line_with_its_remedy(
+    facts: dict[str, Any], state: str, check: str, said: str
+) -> None:
+    ((found, of, line),) = faults(SOUND | facts).values()
 
-    assert list(found) == [check]
-    assert said in found[check] and "\n" not in found[check]
+    assert (found, of) == (state, check)
+    assert said in line and "\n" not in line
+
+
+def test_an_old_version_that_its_distribution_has_mended_is_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = SOUND | {"redis_version": "7.0.15", "executable": sys.executable}
+    monkeypatch.setattr(embedded_redis, "version_of", lambda _: (7, 0, 15))
+    monkeypatch.setattr(embedded_redis, "is_mended", lambda path: path == Path(sys.executable))
+
+    assert faults(facts) == {}
+    assert "Redis version" in faults(facts | {"redis_version": "7.0.14"}), "another server than the one installed here"
 
 
 def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
@@ -78,6 +90,7 @@ def test_without_json_each_finding_is_one_line() -> None:
 
     assert result.exit_code == 1
     assert [line[:5] for line in result.output.splitlines()].count("FAULT") >= 2
+    assert all(line.startswith(("FAULT ", "ok ", "warn ", " ")) for line in result.output.splitlines())
     assert "a whole number, 1 to 65,535: correct the variable" in result.output
     assert "the nearest name is MINISERVE_PORT: correct its name" in result.output
 
