@@ -8,7 +8,7 @@ from api.grammar import nouns, word_sets
 from api.grammar.lists import LISTS
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.context import TOKEN, Context, is_plural, without_adverbs
+from api.grammar.surroundings.context import TOKEN, Context, is_mark, is_plural, without_adverbs
 from api.grammar.verb_words import parts_of
 
 _PERSONS = {"i": "first", "he": "singular", "she": "singular", "we": "plural", "they": "plural"}
@@ -21,6 +21,9 @@ NOT_FOR = {Reason.SVA_SG: ("first", "plural"), Reason.SVA_PL: ("singular",)}
 _JOINING = frozenset(["and", "or", "nor", "than", "as", "like", "&"])  # "Ann and I are", "people like he"
 _BUT_ONE = re.compile(r"(?<![Aa]ll )\bbut [A-Z][a-z]*[a-rt-z] $")  # "but Dubai [is] rich"; "all but Tom are" is right
 _THAT_IS = re.compile(r"[,;(] that $")  # "the same borders, that [is], one town"
+_QUOTED = re.compile(
+    r"(?:^|[\s(])(?:\"[^\"]{1,40}\"|\u201c[^\u201d]{1,40}\u201d|'[^']{1,40}'|\u2018[^\u2019]{1,40}\u2019) $"
+)
 _PERIOD = "(?:night|week|month|year|summer|winter|spring|autumn)"
 _FINISHED = re.compile(rf"\b(?:yesterday|ago|last {_PERIOD}|in (?:1[5-9]\d\d|20[01]\d))\b")
 _NEW_CLAUSE = (
@@ -36,11 +39,16 @@ _PEOPLE = LISTS["people"]
 _MOST = frozenset(["bulk", "majority", "rest"])  # with either number
 _NO_PERSONS = LISTS["no_persons"]
 _BEHIND_NEED = LISTS["behind_need"]
+_MAKING = frozenset(["make", "made", "let", "help"])
 _OBJECT_PRONOUNS = frozenset(["them", "him", "me", "us"])
 _OF = word_sets.PREPOSITIONS | {"and", "or", "to"}
 _FEW = word_sets.AMOUNTS | word_sets.COUNTS | frozenset("such other certain various".split())
 _INNER = word_sets.DETERMINERS | word_sets.PREPOSITIONS | word_sets.AMOUNTS
 _OPENING = LISTS["opening"]
+_BEFORE_MANY = word_sets.DETERMINERS | word_sets.AMOUNTS | {"and", "or"}
+_POINTING = frozenset(["there", "here"])
+_AFTER_NOUNS = word_sets.AFTER_A_NOUN | word_sets.RELATIVE_PRONOUNS | word_sets.CLAUSE_STARTS | {"to"}
+_BEFORE_A_SUBJECT = _OPENING | frozenset("that which what how why whom".split())
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 
@@ -101,7 +109,9 @@ def is_of_latin_plural(context: Context) -> bool:
     """Return whether the subject is a plural that lacks an -s: "Data [was] collected", "The media [has] reported"."""
     if not _makes_singular(context.edit):
         return False
-    subject = context.clause_before or context.after[:4]  # "Are the data ready?"
+    subject = context.clause_before
+    if not subject or subject[-1] in word_sets.QUESTION_WORDS | _POINTING:  # "Are the data ready?"
+        subject = context.after[:4]
     if _PLURALS_WITHOUT_S.isdisjoint(subject):
         return False
     for at, word in enumerate(subject):
@@ -109,7 +119,7 @@ def is_of_latin_plural(context: Context) -> bool:
             return False
         if word in _PLURALS_WITHOUT_S:
             following = without_adverbs(subject[at + 1 :])
-            is_head = not context.clause_before or not following or following[0] in word_sets.PREPOSITIONS
+            is_head = subject is not context.clause_before or not following or following[0] in word_sets.PREPOSITIONS
             return is_head and _SINGULAR_DETERMINERS.isdisjoint(subject[:at])
     return False
 
@@ -118,8 +128,17 @@ def is_of_one_thing(context: Context) -> bool:
     """Return whether the subject is one thing, and no crowd: "The first dataset [have]", "A class of stars [show]"."""
     if not _makes_plural(context.edit):
         return False
-    head = _head(context)
+    if _is_activity(context):
+        return True
+    head = _head(context) or _noun_right_before(context)
     return head is not None and not is_plural(head) and head not in _CROWDS | _PEOPLE and not head.endswith("men")
+
+
+def is_of_a_quoted_name(context: Context) -> bool:
+    """Return whether the subject is a name in quotation marks: "If 'options' [contain] it", '"Two Rivers" [were]'."""
+    found = _QUOTED.search(context.text_before) if _makes_plural(context.edit) else None
+    previous = context.text_before[: found.start()].lower().split()[-1:] if found else ["the"]
+    return _BEFORE_MANY.isdisjoint(previous)
 
 
 def is_of_many_things(context: Context) -> bool:
@@ -133,6 +152,15 @@ def is_of_many_things(context: Context) -> bool:
     if head in _MOST or is_of_people or not is_plural(head):
         return head in _MOST or is_of_people
     return _SINGULAR_DETERMINERS.isdisjoint(context.clause_before)
+
+
+def is_before_many_things(context: Context) -> bool:
+    """Return whether a plural follows: "There [is] two open doors"."""
+    if not _makes_singular(context.edit) or _POINTING.isdisjoint(context.before[-1:]):
+        return False
+    after = context.clause_after
+    end = next((at for at, word in enumerate(after) if word in _AFTER_NOUNS), len(after))
+    return end > 0 and is_plural(after[end - 1]) and not {"a", "an", "and"} & set(after[:end])
 
 
 def is_of_two_things(context: Context) -> bool:
@@ -163,6 +191,15 @@ def is_modal_need(context: Context) -> bool:
         return is_with_no or not _BEHIND_NEED.isdisjoint(after[:1])
     is_behind = before[-1:] == ["need"] or (before[-2:-1] == ["need"] and before[-1] in _BEHIND_NEED)
     return is_behind and (before[-1] in _BEHIND_NEED or not _NO_PERSONS.isdisjoint(before))
+
+
+def is_behind_an_auxiliary(context: Context) -> bool:
+    """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
+    words = context.clause_before
+    if len(words) < 2 or not _NEW_CLAUSE.isdisjoint(parts_of(words[-2])) and words[-2] not in word_sets.INVERTED_PARTS:
+        return False
+    is_question = parts_of(words[0])[0] in word_sets.MODAL_PARTS | word_sets.DO_PARTS
+    return (is_question or words[0] in _MAKING) and _NEW_CLAUSE.isdisjoint(words[2:])
 
 
 def is_before_a_verb(context: Context) -> bool:
@@ -201,6 +238,23 @@ def _head(context: Context) -> str | None:
         return None
     is_name = end > 1 and noun[-1].title() in context.text_before
     return None if is_name else noun[-1]
+
+
+def _is_activity(context: Context) -> bool:
+    """Return whether what somebody does is the subject: "Changing its settings [are] useful"."""
+    words = context.clause_before
+    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _BEFORE_A_SUBJECT), 0)
+    is_done = len(words) > start + 2 and context.has_form(words[start], "ing")
+    return is_done and words[start + 1] in word_sets.DETERMINERS and word_sets.CLAUSE_STARTS.isdisjoint(words[start:])
+
+
+def _noun_right_before(context: Context) -> str | None:
+    """Return the noun that with its determiner alone is the subject: "how quickly the cursor [blink]"."""
+    words = context.before[-3:]
+    if len(words) < 3 or words[1] not in word_sets.DETERMINERS or words[2] in word_sets.CLOSED_CLASS:
+        return None
+    begins = words[0] in _BEFORE_A_SUBJECT or (words[0].endswith("ly") and words[0] not in word_sets.NOT_ADVERBS)
+    return words[2] if begins and not is_mark(words[2]) and words[2].title() not in context.text_before else None
 
 
 def _is_verbal(context: Context, word: str) -> bool:

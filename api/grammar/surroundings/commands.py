@@ -18,7 +18,9 @@ _BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets
 BARE_SUBJECTS = LISTS["bare_subjects"]
 _OBJECTS = (word_sets.DETERMINERS - {"that"}) | word_sets.AMOUNTS | word_sets.OBJECT_PRONOUNS | {"or"}
 _INTRODUCTIONS = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | {"to", "given"}
-_BEFORE_A_COMMAND = word_sets.ADVERBS | frozenset("please kindly kinda sorta gotta gonna wanna".split())
+_BEFORE_A_COMMAND = word_sets.ADVERBS | frozenset(
+    "please kinda sorta gotta gonna wanna otherwise instead first".split()
+)
 _SUBJECTS = word_sets.CERTAIN_SUBJECTS | word_sets.INDEFINITE_PRONOUNS
 _MARKS = frozenset(",;:.!?\u2014\u2013")
 _JOINING = frozenset(["and", "or", "then", ","])
@@ -42,16 +44,18 @@ def has_no_subject(context: Context) -> bool:
 def is_a_command(context: Context) -> bool:
     """Return whether no subject stands before the verb: "[Selects] a row", "In the list, [selects] a row"."""
     words = context.before
-    while words and words[-1] in _BEFORE_A_COMMAND:
+    while words and _is_adverb(words[-1]):
         words = words[:-1]
-    if _asks(context):
+    if _asks(context, words[-1:]):
         return False
     if not words or (is_mark(words[-1]) and words[-1] not in "'\",)\u2019\u201d"):
+        return True
+    if words[0] == "(" and words[-1] == ")" and words.count(")") == 1:  # "(Ann) Also [adds] a test"
         return True
     sentence = context.sentence.strip()
     if len(words) == 1 and sentence[0].islower() and sentence[-1] not in _MARKS:  # "pip [installs] it"
         return words[0] not in word_sets.CLOSED_CLASS and _is_of_lines(context, context.edit.source[0].lower())
-    clause = _last_clause(words[:-1])
+    clause = _last_clause(words[: -1 - (words[-2:-1] == [","])])
     if words[-1] in _JOINING and clause and _is_command_form(context, clause[0]):
         return _SUBJECTS.isdisjoint(clause)  # "Open the box and [takes] one"
     return words[-1] == "," and words.count(",") == 1 and _introduces(context, words[:-1])
@@ -68,11 +72,17 @@ def is_of_an_object(context: Context) -> bool:
     return words[1] in _OBJECTS and not any(word in _SUBJECTS or word in word_sets.CLAUSE_STARTS for word in words)
 
 
-def _asks(context: Context) -> bool:
-    """Return whether the word is an auxiliary before its subject: "Why, [do] she know?"."""
+def _is_adverb(word: str) -> bool:
+    return word in _BEFORE_A_COMMAND or (word.endswith("ly") and word not in word_sets.NOT_ADVERBS)
+
+
+def _asks(context: Context, mark: Sequence[str]) -> bool:
+    """Return whether the word is an auxiliary before its subject: "Why, [do] she know?"; not in "Remedy: [do] this"."""
     if "?" in context.sentence and not word_sets.SUBJECT_PRONOUNS.isdisjoint(context.after[:1]):
         return True
     is_auxiliary = parts_of(context.edit.source[0])[0] in ("do", "have")
+    if mark == [":"] and "?" not in context.sentence:
+        return False
     return is_auxiliary and context.after[:1] != [] and context.after[0] != "not"
 
 

@@ -31,14 +31,14 @@ def _is_a_visit(context: Context) -> bool:
 
 _OF_ONE = (
     agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
-    agreement.is_of_two_things,
+    agreement.is_of_two_things, agreement.is_before_many_things,
 )  # fmt: skip
-_OF_MANY = (agreement.is_of_one_thing, tokens.is_of_code)
+_OF_MANY = (agreement.is_of_one_thing, agreement.is_of_a_quoted_name, tokens.is_of_code)
 _OF_NOUNS = (agreement.is_before_a_verb, agreement.is_of_an_object)
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
-        *_OF_ONE, *_OF_NOUNS, agreement.is_over, agreement.is_modal_need, commands.is_a_command,
-        commands.is_of_an_object, nouns.lacks_its_object,
+        *_OF_ONE, *_OF_NOUNS, agreement.is_over, agreement.is_modal_need, agreement.is_behind_an_auxiliary,
+        commands.is_a_command, commands.is_of_an_object, nouns.lacks_its_object,
     ),
     Reason.SVA_PL: (
         *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject, nouns.lacks_its_object,
