@@ -15,10 +15,10 @@ import pytest
 from click.testing import CliRunner
 
 from ops.cli import main
+from ops.load import prompts
 from ops.observe.scrape import scrape
 from ops.run import processes
 from tests.mailbox_house import eventually
-from tests.many_sentences import sentences
 from tests.running_system import RunningSystem, post_json, post_sentence, send
 
 RQ = Path(sys.executable).with_name("rq")
@@ -107,8 +107,7 @@ def test_every_way_to_an_answer_gives_the_same_one(
 
 
 def test_64_clients_share_batches_and_get_exactly_what_the_offline_command_gives(system: RunningSystem) -> None:
-    source = sentences(seed=7)
-    texts = [next(source) for _ in range(640)]
+    texts = prompts.load(None, seed=7)[:640]
 
     with ThreadPoolExecutor(65) as pool:
         seen_by_rq = pool.submit(_rq_info, system.redis_url)

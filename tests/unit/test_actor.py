@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,6 @@ from scheduler.batching import BatchLimits, ContinuousBatching, StepPlan
 from scheduler.errors import RequestFailed
 from scheduler.messages import CorrectionRequest, FreeCapacity, Inbox
 from scheduler.static import StaticBatching
-from tests.log_lines import capture_logs
 from tests.mailbox_house import SteppedWorkerMailbox, SubmittingMailbox
 from tests.pace import patient
 from tests.running_system import wait_until
@@ -122,28 +122,31 @@ def failing_for(request_id: str, plan: Callable) -> Callable:
     return plan_or_fail
 
 
-def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud(mailbox: Mailbox):
+def test_an_interruption_of_the_mailbox_loses_nothing_and_is_logged_once_with_its_end_as_loud(
+    mailbox: Mailbox, caplog: pytest.LogCaptureFixture
+):
     end = mailbox.worker_end()
     end.num_failures = 5
     worker = Actor(an_engine(), end, grace_s=1.0, idle_wait_s=0.02)
     ticket = mailbox.submit(request("r"))
 
-    with capture_logs() as lines, running(worker):
+    with running(worker):
         assert mailbox.wait(ticket).request_id == "r"
 
-    told = [line for line in lines if line["event"].startswith("the queue is")]
-    assert "unreachable" in told[0]["event"] and "reachable again" in told[1]["event"]
-    assert [line["log_level"] for line in told] == ["warning", "warning"]
+    told = [line for line in caplog.records if line.getMessage().startswith("the queue is")]
+    assert "unreachable" in told[0].getMessage() and "reachable again" in told[1].getMessage()
+    assert [line.levelname for line in told] == ["WARNING", "WARNING"]
 
 
-def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox):
+def test_a_worker_that_never_reached_its_queue_is_never_ready(mailbox: Mailbox, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO)
     worker = Actor(an_engine(), mailbox.worker_end(), grace_s=1.0, idle_wait_s=0.02)
     never = patch.object(End, "open", side_effect=MailboxDown("made up by a test"))
 
-    with never, capture_logs() as lines, running(worker):
-        wait_until(lambda: any("unreachable" in line["event"] for line in lines), 5, "a word of the outage")
+    with never, running(worker):
+        wait_until(lambda: "unreachable" in caplog.text, 5, "a word of the outage")
 
-    assert "worker ready" not in [line["event"] for line in lines]
+    assert "worker ready" not in caplog.messages
 
 
 def static_engine(max_batch: int, max_wait_s: float) -> Engine:

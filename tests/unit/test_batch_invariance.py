@@ -7,15 +7,14 @@ import random
 import subprocess
 import sys
 from collections import defaultdict
-from itertools import islice
 from typing import Any
 
 import numpy as np
 import pytest
 
 from api.grammar.pipeline import TextPipeline
+from ops.load import prompts
 from scheduler.messages import MAX_OUTPUT_TOKENS, CorrectionRequest
-from tests.many_sentences import sentences
 from tests.unit.small_model import an_engine, answers
 from worker.model.forward import MiniGPT
 from worker.model.weights import load_weights
@@ -30,7 +29,7 @@ def requests_of(number: int) -> list[CorrectionRequest]:
         CorrectionRequest(
             f"r{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
         )
-        for number, text in enumerate(islice(sentences(seed=9), number))
+        for number, text in enumerate(prompts.load(None, seed=9)[:number])
         for prompt in [pipeline.prepare_text(text).sentences[0].prompt]
     ]
 

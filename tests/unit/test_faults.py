@@ -11,17 +11,16 @@ from ops.cli import main
 from ops.run.faults import FAULTS
 from scheduler.batching import ContinuousBatching
 from scheduler.settings import Settings
-from tests.log_lines import capture_logs
 from tests.unit.small_model import an_engine
 
 
 @pytest.mark.parametrize("number", [1, 6])
-def test_a_worker_with_the_variable_is_as_broken_as_one_of_up(number: int) -> None:
-    with patch("ops.cli._prepare"), patch("worker.process.serve") as serve, capture_logs() as lines:
+def test_a_worker_with_the_variable_is_as_broken_as_one_of_up(number: int, caplog: pytest.LogCaptureFixture) -> None:
+    with patch("ops.cli._prepare"), patch("worker.process.serve") as serve:
         CliRunner().invoke(main, ["worker", "--redis-url", "redis://x"], env={"MINISERVE_BREAK": str(number)})
 
     assert serve.call_args.args[0] == FAULTS[number].settings(serve.call_args.args[0])
-    assert lines[0]["event"] == "to learn from, not to serve"
+    assert caplog.messages[0] == "to learn from, not to serve"
 
 
 @pytest.mark.parametrize("number", [5, 6])

@@ -19,7 +19,6 @@ from scheduler import errors
 from scheduler.settings import Settings
 from tests.by_handler import ByHandler
 from tests.fake_mailbox import FakeMailbox, assert_problem, client_of
-from tests.log_lines import capture_logs
 
 LIMIT = 150_000
 CORRECT, BATCH = "POST /correct", "POST /correct/batch"
@@ -227,18 +226,17 @@ def test_what_the_queue_says_becomes_a_problem_with_whole_seconds_until_it_may_b
 
 @pytest.mark.parametrize("is_in_the_queue", [True, False])
 def test_a_bug_is_logged_with_its_id_and_counted_and_leaks_nothing(
-    client: FlaskClient, mailbox: FakeMailbox, is_in_the_queue: bool
+    client: FlaskClient, mailbox: FakeMailbox, caplog: pytest.LogCaptureFixture, is_in_the_queue: bool
 ) -> None:
     app, raised = client.application, RuntimeError("secret text of the user")
     mailbox.error = raised
     if not is_in_the_queue:
         app.wsgi_app = ByHandler(app, Mock(side_effect=raised))
 
-    with capture_logs() as lines:
-        response = client.post("/correct", json=GOED)
+    response = client.post("/correct", json=GOED)
 
     document = assert_problem(response, 500, "internal-error")
-    logged = str(lines)
+    logged = str([vars(line) for line in caplog.records])
     assert "secret" not in response.text + logged
     assert document["request_id"] in logged and "RuntimeError" in logged
     assert app.services.recorder.totals()[f"http:{'/correct' if is_in_the_queue else 'none'}:500"] == 1

@@ -13,7 +13,6 @@ from api.service.exchange import Account
 from ops.cli import main
 from ops.run.up import warn_if_open
 from scheduler.settings import Settings
-from tests.log_lines import capture_logs
 from tests.small_server import http, small_servers
 
 KEY, LINE = new_key("school")
@@ -63,21 +62,20 @@ def test_only_the_keys_in_the_file_are_let_in(path: Path, text: str, accounts: l
      (lambda path: path.write_bytes(b"\xff\xfe"), "cannot be read")],
 )  # fmt: skip
 def test_a_broken_file_keeps_the_last_good_keys_and_says_so_once(
-    path: Path, write: Callable[[Path], object], what: str
+    path: Path, write: Callable[[Path], object], what: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     keys, good = KeyFile(str(path)), path.read_text()
     write(path)
 
-    with capture_logs() as lines:
-        look(keys)
-        look(keys)
-        assert keys.account_of(KEY) is not None
-        path.write_text(good)
-        look(keys)
+    look(keys)
+    look(keys)
+    assert keys.account_of(KEY) is not None
+    path.write_text(good)
+    look(keys)
 
-    broken, whole = lines
-    assert "broken" in broken["event"] and what in broken["reason"] and KEY not in broken["reason"]
-    assert "whole again" in whole["event"] and whole["log_level"] == "warning"
+    broken, whole = caplog.records
+    assert "broken" in broken.msg and what in broken.reason and KEY not in broken.reason
+    assert "whole again" in whole.msg and whole.levelname == "WARNING"
 
 
 @pytest.mark.parametrize(

@@ -252,8 +252,10 @@ def test_a_server_that_stops_tells_those_who_wait_and_those_who_come(local: Loca
     faults: list[dict[str, object]] = []
     local._loop.call_soon_threadsafe(local._loop.set_exception_handler, lambda _, fault: faults.append(fault))
     with ThreadPoolExecutor(2) as pool, held(engine) as may_go_on:
-        waiting = [pool.submit(correct, local, "first"), pool.submit(correct, local, "of", "a", "text")]
-        eventually(lambda: engine.policy.has_work and num_waiting(local) == 3)
+        waiting = [pool.submit(correct, local, "first")]
+        eventually(lambda: engine.policy.has_work)
+        waiting.append(pool.submit(correct, local, "of", "a", "text"))
+        eventually(lambda: num_waiting(local) == 3)
         call(local, close(local))
         may_go_on.set()
         errors: Sequence[BaseException | None] = [each.exception(LONG_S) for each in waiting]

@@ -8,7 +8,6 @@ import time
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,7 +15,6 @@ from ops.observe.monitor import Watch
 from ops.run import health
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
-from tests.log_lines import capture_logs
 
 WELL = Observed(
     now=Moment(at_s=0.0), workers=(WorkerFacts("a", kv_budget_tokens=4096, max_slots=8),), num_api_replicas=1
@@ -31,27 +29,27 @@ class Looking:
         self.observed, self.posted, self.now = WELL, [], 0.0
         self.watch = Watch(lambda: self.observed, SETTINGS, self.posted.append)
 
-    def see(self, observed: Observed, seconds: float) -> list[dict[str, Any]]:
+    def see(self, observed: Observed, seconds: float) -> None:
         self.observed = observed
-        with capture_logs() as logs:
-            for _ in range(round(2 * seconds)):
-                self.watch.look(self.now)
-                self.now += 0.5
-        return logs
+        for _ in range(round(2 * seconds)):
+            self.watch.look(self.now)
+            self.now += 0.5
 
 
-def test_the_log_tells_once_that_an_alert_is_raised_and_once_that_it_is_cleared() -> None:
+def test_the_log_tells_once_that_an_alert_is_raised_and_once_that_it_is_cleared(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     looking = Looking()
     looking.see(WELL, 5)
 
-    raised = looking.see(replace(WELL, workers=()), 20)
-    cleared = looking.see(WELL, 20)
+    looking.see(replace(WELL, workers=()), 20)
+    looking.see(WELL, 20)
 
-    about = [(line["event"], line["log_level"], line["alert"]) for line in raised if "alert" in line]
-    assert about == [("alert raised", "error", "no-live-worker")]
-    assert raised[0]["sentence"].startswith("1 worker is missing, none is live: start one.")
-    assert raised[0]["runbook"] == "docs/operations.md#no-live-worker"
-    assert {(line["event"], line["log_level"]) for line in cleared} == {("alert cleared", "warning")}
+    raised, cleared = caplog.records
+    assert (raised.msg, raised.levelname, raised.alert) == ("alert raised", "ERROR", "no-live-worker")
+    assert raised.sentence.startswith("1 worker is missing, none is live: start one.")
+    assert raised.runbook == "docs/operations.md#no-live-worker"
+    assert (cleared.msg, cleared.levelname) == ("alert cleared", "WARNING")
     first, second = looking.posted
     assert json.loads(json.dumps(first)) == first
     assert (first["status"], first["alert"], first["severity"]) == ("raised", "no-live-worker", "critical")
