@@ -46,16 +46,6 @@ def test_the_console_script_corrects_a_sentence(installed: Path) -> None:
     assert said.splitlines() == ["He went to school", "The past tense of 'go' is the irregular form 'went'."]
 
 
-def test_the_script_says_that_another_distribution_wrote_over_a_package(installed: Path, tmp_path: Path) -> None:
-    site = shutil.copytree(installed, tmp_path / "site")
-    (site / "ops" / "__init__.py").write_text("import websocket\n")
-
-    with pytest.raises(subprocess.CalledProcessError) as refused:
-        _run(site, str(site / "bin" / "miniserve"), "--version")
-
-    assert refused.value.stderr.startswith("miniserve: the package `ops`") and refused.value.stderr.count("\n") == 1
-
-
 def test_the_wheel_holds_every_file_of_the_packages_nothing_of_the_training_and_asks_for_no_pytorch(
     installed: Path,
 ) -> None:

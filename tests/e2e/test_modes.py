@@ -6,10 +6,8 @@ import json
 import os
 import signal
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import psutil
 import pytest
 from click.testing import CliRunner
 from redis import Redis
@@ -21,7 +19,7 @@ from ops.load.traffic import ONCE, Traffic
 from ops.observe.scrape import scrape
 from scheduler.settings import MODES, QUEUE_MODES
 from tests.mailbox_house import eventually
-from tests.running_system import RunningSystem, command_line, descendants, post_sentence, send, wait_until
+from tests.running_system import RunningSystem, command_line, post_sentence, send, wait_until
 
 JSON = {"Content-Type": "application/json"}
 LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
@@ -113,35 +111,12 @@ def pids_of(running: RunningSystem, role: str) -> list[int]:
     return [pid for pid in running.pids("worker") if role in command_line(pid)]
 
 
-@pytest.fixture(scope="module", params=LOCAL_MODES)
-def local(request: pytest.FixtureRequest) -> Iterator[RunningSystem]:
-    """Of two tests, the second of which stops it."""
-    with RunningSystem("--mode", request.param) as running:
-        yield running
-
-
-def test_what_needs_a_queue_says_so_in_a_mode_without_one(local: RunningSystem) -> None:
+@pytest.mark.parametrize("other", [f"--mode {mode}" for mode in LOCAL_MODES], indirect=True)
+def test_what_needs_a_queue_says_so_in_a_mode_without_one(other: RunningSystem) -> None:
     for method, path, headers in NEED_A_QUEUE:
         body = b'{"sentence": "He goed to school"}' if method == "POST" else None
-        reply = send(local.url, method, path, body, JSON | headers)
+        reply = send(other.url, method, path, body, JSON | headers)
         assert (reply.status, reply.slug) == (501, "needs-a-queue"), path
-
-
-def test_what_is_being_answered_is_answered_before_the_end(local: RunningSystem) -> None:
-    long = " ".join(f"She have {number} cars." for number in range(60))
-    with ThreadPoolExecutor(1) as pool:
-        files_before = num_open_files(local)
-        reply = pool.submit(post_sentence, local.url, long)
-        wait_until(lambda: reply.done() or num_open_files(local) > files_before, 10, "accepted")
-        local.signal(signal.SIGTERM)
-
-        assert (reply.result().status, local.process.wait()) == (200, 0)
-
-
-def num_open_files(running: RunningSystem) -> int:
-    """Of the API and its worker: an accepted connection is one more."""
-    pids = [pid for api in running.pids("api") for pid in (api, *descendants(api))]
-    return sum(psutil.Process(pid).num_fds() for pid in pids)
 
 
 @pytest.mark.parametrize(

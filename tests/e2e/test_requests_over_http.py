@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, Reply, RunningSystem, send
 
 TEXT = "He goed to school. They was at home."
@@ -44,23 +43,6 @@ def test_an_answer_with_a_key_is_told_again_by_any_replica_and_what_was_refused_
     assert without_ids(found) == without_ids(told) and found[-1] == told[-1]
     with Redis.from_url(system.redis_url) as client:
         assert client.memory_usage(f"miniserve:request:{reply.body['request_id']}") < 3000
-
-
-@pytest.mark.parametrize(("path", "body"), [("/correct", {"sentence": TEXT}), ("/correct/batch", {"sentences": ODD})])
-def test_an_asynchronous_request_answers_at_once_and_its_answer_is_fetched_later(
-    system: RunningSystem, second: ApiProcess, path: str, body: dict[str, Any]
-) -> None:
-    accepted = post(system.url, body, path, Prefer="respond-async")
-
-    location = accepted.headers["Location"]
-    assert (accepted.headers["Preference-Applied"], accepted.headers["Retry-After"]) == ("respond-async", "1")
-    reply = eventually(lambda: (got := send(second.url, "GET", location)).status == 200 and got)
-
-    assert (accepted.status, accepted.body["status"], location) == (
-        202, "queued", f"/requests/{accepted.body['request_id']}"
-    )  # fmt: skip
-    assert reply.body.get("results", [reply.body])[-1]["corrected"] == CORRECTED
-    assert reply.body["request_id"] == accepted.body["request_id"]
 
 
 def test_the_same_key_and_body_get_the_same_answer_from_another_replica(

@@ -7,7 +7,7 @@ import base64
 import pytest
 from redis import Redis
 
-from scheduler.errors import QueueFull, RequestFailed
+from scheduler.errors import RequestFailed
 from scheduler.messages import Completion, FreeCapacity
 from tests.mailbox_house import AMPLE, RedisHouse, a_request, an_answer, answer, eventually, ids_of, take
 from worker.queue.protocol import MailboxDown
@@ -110,16 +110,3 @@ def test_a_redis_without_memory_hands_out_to_claims_that_stand(private_house: Re
         worker.close()
 
     assert answered == list("abcd")
-
-
-def test_a_refusal_by_a_redis_that_is_full_is_queue_full_too(private_house: RedisHouse) -> None:
-    private_house.worker()
-    api, client = private_house.api(), private_house.connect()
-    used = client.info("memory")["used_memory"]
-    client.config_set("maxmemory", used // 2)  # the beat reads it
-    eventually(lambda: int(client.hget("miniserve:counts", "max_memory") or 0))
-
-    with pytest.raises(QueueFull, match="MiB"):
-        api.submit(a_request("a"))
-
-    client.config_set("maxmemory", 0)

@@ -26,6 +26,8 @@ def test_a_request_is_called_off_while_it_waits_or_runs(api: ApiProcess, house: 
             assert len(eventually(lambda: take(worker))) == 2
 
         told = [status_of(send(api.url, method, location)) for method in ("GET", "DELETE")]
+        assert (accepted.status, location) == (202, f"/requests/{accepted.body['request_id']}")
+        assert (accepted.headers["Preference-Applied"], accepted.headers["Retry-After"]) == ("respond-async", "1")
         eventually(lambda: worker.exchange((), NO_CAPACITY) and not outside.status().reserved_requests)
 
         wanted = [(202, "running"), (200, "cancelling")] if is_running else [(202, "queued"), (200, "cancelled")]

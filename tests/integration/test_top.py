@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import sys
 import threading
@@ -37,12 +36,6 @@ def answer(number: int) -> bytes:
 
 def top_in_a_terminal(url: str) -> Terminal:
     return Terminal([*TOP, "--url", url, "--every", "0.1"])
-
-
-def longest_line(screen: Terminal) -> int:
-    """Of the last picture that is whole."""
-    *_, shown, _ = screen.shown.decode(errors="replace").split("miniserve top")
-    return max(len(re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", line)) for line in shown.splitlines()[1:])
 
 
 def _is_as_before(screen: Terminal) -> bool:
@@ -86,13 +79,6 @@ def test_the_last_values_stay_while_the_server_is_away_and_new_ones_come_after(s
 
         # A picture without the line, after one with it.
         screen.wait(lambda: screen.shown.rpartition(b"NO NUMBERS since")[2].count(b"utilization") >= 2)
-
-
-def test_the_picture_follows_the_size_of_the_terminal(serve: StartServer) -> None:
-    with top_in_a_terminal(serve(answer).url) as screen:
-        for width in (80, 60):
-            screen.resize(24, width)
-            screen.wait(lambda width=width: screen.shown.count(b"miniserve top") > 1 and longest_line(screen) == width)
 
 
 def test_it_ends_with_its_terminal(serve: StartServer) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from flask.testing import FlaskClient
 
@@ -35,6 +37,14 @@ def test_what_never_reached_the_queue_is_a_rejection_and_what_it_refuses_it_coun
 
     assert totals_of(client) == {"http:/correct:503": 1} | rejected
     assert_problem(client.get("/metrics"), 503, error.slug)
+
+
+def test_the_latency_of_an_answer_is_what_its_client_is_told(client: FlaskClient) -> None:
+    (told_ms,) = re.findall(r"total;dur=([\d.]+)", client.post("/correct", json=GOED).headers["Server-Timing"])
+
+    totals = client.application.services.recorder.totals()
+
+    assert 1e3 * totals["e2e_request_latency:sum"] == pytest.approx(float(told_ms), rel=0.5)
 
 
 @pytest.mark.parametrize(("asked_s", "num_own"), [(None, 0), (60.0, 0), (0.001, 1)])
