@@ -68,6 +68,13 @@ def redis_url(redis_server: embedded_redis.EmbeddedRedis) -> str:
 
 
 @pytest.fixture
+def client(redis_url: str) -> Iterator[Redis]:
+    """Of that server, past all mailboxes."""
+    with Redis.from_url(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
 def house(redis_url: str) -> Iterator[RedisHouse]:
     """Mailboxes over the shared server."""
     house = RedisHouse(redis_url)

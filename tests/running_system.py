@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
@@ -68,6 +68,16 @@ def post_sentence(url: str, sentence: str) -> Reply:
 
 def post_json(url: str, path: str, document: object) -> Reply:
     return send(url, "POST", path, json.dumps(document).encode(), {"Content-Type": "application/json"})
+
+
+def events_of(lines: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Name and document of each event of a stream; comments are left out."""
+    name = ""
+    for line in lines:
+        if line.startswith("event: "):
+            name = line.removeprefix("event: ").strip()
+        elif line.startswith("data: "):
+            yield name, json.loads(line.removeprefix("data: "))
 
 
 def status_of(url: str, path: str) -> int:

@@ -53,11 +53,6 @@ Start = Callable[..., Replica]
 
 
 @pytest.fixture
-def client(redis_url: str) -> Redis:
-    return Redis.from_url(redis_url)
-
-
-@pytest.fixture
 def start(redis_url: str) -> Iterator[Start]:
     replicas: list[Replica] = []
 

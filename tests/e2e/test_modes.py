@@ -19,7 +19,7 @@ from ops.load.traffic import ONCE, Traffic
 from ops.observe.scrape import scrape
 from scheduler.settings import MODES, QUEUE_MODES
 from tests.mailbox_house import eventually
-from tests.running_system import RunningSystem, command_line, post_sentence, send, wait_until
+from tests.running_system import RunningSystem, command_line, events_of, post_sentence, send, wait_until
 
 JSON = {"Content-Type": "application/json"}
 LOCAL_MODES = [mode for mode in MODES if mode not in QUEUE_MODES]
@@ -45,9 +45,9 @@ def test_a_text_and_its_edits_one_by_one_are_those_of_the_default(system: Runnin
     plain = send(other.url, "POST", "/correct", body, JSON)
     stream = send(other.url, "POST", "/correct", body, JSON | {"Accept": EVENTS}).body
 
-    events = [event.split("\ndata: ") for event in stream.strip().split("\n\n") if event.startswith("event: ")]
-    assert [name for name, _ in events] == ["event: edit"] * len(expected["edits"]) + ["event: done"]
-    for answer in (plain.body, json.loads(events[-1][1])):
+    events = [*events_of(stream.splitlines())]
+    assert [name for name, _ in events] == ["edit"] * len(expected["edits"]) + ["done"]
+    for answer in (plain.body, events[-1][1]):
         assert answer | {"request_id": ""} == expected | {"request_id": ""}
     assert "X-Request-ID" in plain.headers and "Server-Timing" in plain.headers
 

@@ -19,7 +19,7 @@ from ops.load import prompts
 from ops.observe.scrape import scrape
 from ops.run import processes
 from tests.mailbox_house import eventually
-from tests.running_system import RunningSystem, post_json, post_sentence, send
+from tests.running_system import RunningSystem, events_of, post_json, post_sentence, send
 
 RQ = Path(sys.executable).with_name("rq")
 JSON = {"Content-Type": "application/json"}
@@ -55,7 +55,7 @@ def in_a_batch(url: str, body: dict[str, Any]) -> Any:
 
 def streamed(url: str, body: dict[str, Any]) -> Any:
     events = send(url, "POST", "/correct", json.dumps(body).encode(), JSON | {"Accept": "text/event-stream"}).body
-    *edits, done = [json.loads(line[6:]) for line in events.splitlines() if line.startswith("data: ")]
+    *edits, done = [document for _, document in events_of(events.splitlines())]
     assert sorted(edits, key=lambda edit: edit["start"]) == done["edits"]
     return done
 

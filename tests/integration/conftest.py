@@ -21,10 +21,9 @@ def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
 
 
 @pytest.fixture
-def queue(redis_url: str) -> Iterator[ScriptedQueue]:
+def queue(client: Redis) -> ScriptedQueue:
     """The scripts of the shared Redis on a clock of the test's."""
-    with Redis.from_url(redis_url) as client:
-        yield ScriptedQueue(client)
+    return ScriptedQueue(client)
 
 
 @pytest.fixture

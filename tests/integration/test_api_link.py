@@ -221,9 +221,9 @@ def lose(client: Redis, wanted: Submission) -> None:
 
 
 def test_what_redis_has_lost_is_sent_again_with_what_is_left_of_its_time_and_paid_for_once(
-    house: RedisHouse, redis_url: str
+    house: RedisHouse, client: Redis
 ) -> None:
-    api, client = house.api(), Redis.from_url(redis_url)
+    api = house.api()
     record = a_record("r", client="1", limits="0.01 0")
     wanted = api.submit_recorded(record, [a_request("r")], within_s=1000.0)
     eventually(lambda: wanted.run_id)

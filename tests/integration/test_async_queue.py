@@ -26,8 +26,7 @@ def kinds(names: Sequence[str]) -> str:
     return "".join(name[0] for name in names)
 
 
-def test_rqs_tools_find_cancel_and_delete_what_waits_in_the_second_queue(house: RedisHouse, redis_url: str) -> None:
-    client = Redis.from_url(redis_url)
+def test_rqs_tools_find_cancel_and_delete_what_waits_in_the_second_queue(house: RedisHouse, client: Redis) -> None:
     api, waiting = house.api(), Queue("correct-async", connection=client, serializer=JSONSerializer)
     submit_async(api, "a", "b", "c")
 

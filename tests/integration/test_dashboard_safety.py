@@ -56,12 +56,6 @@ def named(redis_server: EmbeddedRedis) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def client(redis_url: str) -> Iterator[Redis]:
-    with Redis.from_url(redis_url) as client:
-        yield client
-
-
 def submit(house: RedisHouse, *request_ids: str) -> None:
     api = house.api()
     for request_id in request_ids:

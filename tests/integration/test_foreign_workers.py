@@ -40,11 +40,6 @@ def run_rq(redis_url: str, *words: str) -> None:
     subprocess.run([RQ, *words, "-u", redis_url], stdin=subprocess.DEVNULL, capture_output=True, check=True)
 
 
-@pytest.fixture
-def client(redis_url: str) -> Redis:
-    return Redis.from_url(redis_url)
-
-
 def serve(worker: WorkerMailbox, num: int) -> dict[str, int]:
     """Take and answer until so many have come; how often each came."""
     times: dict[str, int] = {}

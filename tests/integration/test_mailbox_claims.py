@@ -15,12 +15,6 @@ from worker.queue.worker_end import WorkerMailbox
 
 
 @pytest.fixture
-def client(redis_url: str) -> Iterator[Redis]:
-    with Redis.from_url(redis_url, decode_responses=True) as client:
-        yield client
-
-
-@pytest.fixture
 def busy_worker(redis_url: str) -> Iterator[WorkerMailbox]:
     """As it ships: its claims stand."""
     worker = WorkerMailbox(Address(redis_url))
@@ -48,7 +42,7 @@ def test_a_full_worker_claims_nothing_and_takes_again_with_its_next_answer(
     claimed, waiting = "cmdstat_blmove" in client.info("commandstats"), client.lrange("rq:queue:correct", 0, -1)
     taken = busy_worker.exchange([an_answer("a")], FreeCapacity(42), wait_s=0.5)
 
-    assert (claimed, waiting) == (False, ["b"])
+    assert (claimed, waiting) == (False, [b"b"])
     assert ids_of(taken) == ["b"]
 
 

@@ -14,11 +14,11 @@ from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
 
 
-def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: RedisHouse, redis_url: str) -> None:
+def test_a_good_request_survives_a_cut_while_its_bad_neighbour_is_failed(house: RedisHouse, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     api.submit(a_request("good"))
     bad = api.submit(a_request("bad"))
-    Redis.from_url(redis_url).hset("rq:job:bad", "data", b"junk")
+    client.hset("rq:job:bad", "data", b"junk")
     _cut_the_next_packet(worker)
 
     delivered = take(worker)
@@ -70,15 +70,14 @@ def _exchange_quietly(worker: WorkerMailbox) -> bool:
     return True
 
 
-def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse, redis_url: str) -> None:
+def test_a_message_that_cannot_be_read_does_not_deafen_the_api(house: RedisHouse, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
-    redis = Redis.from_url(redis_url)
     endless = b'{"version":3,"request_id":"a","finish_reason":"stop","output":[1e999],"timings":{}}'
 
     for payload in (base64.b64encode(endless), base64.b64encode(b"[" * 200_000), b"\xff"):
-        for channel in redis.pubsub_channels("miniserve:reply:*"):
-            redis.publish(channel, payload)
+        for channel in client.pubsub_channels("miniserve:reply:*"):
+            client.publish(channel, payload)
     take(worker)
     answer(worker, "a")
 

@@ -80,10 +80,10 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
 
 
 def test_answers_arrive_although_every_subscription_is_cut(
-    house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_link, "POLL_S", 60.0)  # only the sweep on subscribing again can find them
-    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+    api, worker = house.api(), house.worker()
     tickets = [api.submit(a_request(f"r{number}")) for number in range(10)]
     names = take(worker)
 
@@ -95,8 +95,8 @@ def test_answers_arrive_although_every_subscription_is_cut(
     assert answered == names
 
 
-def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redis_url: str) -> None:
-    api, worker, client = house.api(), house.worker(), Redis.from_url(redis_url)
+def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, client: Redis) -> None:
+    api, worker = house.api(), house.worker()
     ticket = api.submit(a_request("a"))
     client.hset("rq:job:a", "reply_to", "")
     assert take(worker) == ["a"]
@@ -106,12 +106,12 @@ def test_an_answer_nobody_published_is_found_by_the_poll(house: RedisHouse, redi
     assert api.wait(ticket) == an_answer("a")
 
 
-def test_a_forgotten_script_is_loaded_again(house: RedisHouse, redis_url: str) -> None:
+def test_a_forgotten_script_is_loaded_again(house: RedisHouse, client: Redis) -> None:
     api, worker = house.api(), house.worker()
     assert take(worker) == []
     api.submit(a_request("a"))
 
-    Redis.from_url(redis_url).script_flush()
+    client.script_flush()
     with pytest.raises(MailboxDown):
         worker.exchange((), AMPLE)
     api.submit(a_request("b"))

@@ -17,11 +17,6 @@ from worker.queue.protocol import MailboxDown
 from worker.queue.worker_end import WorkerMailbox
 
 
-@pytest.fixture
-def client(redis_url: str) -> Redis:
-    return Redis.from_url(redis_url, decode_responses=True)
-
-
 def reserved(client: Redis) -> tuple[int, int]:
     return client.hlen("miniserve:reservations"), int(client.hget("miniserve:counts", "reserved_tokens") or 0)
 
@@ -121,5 +116,5 @@ def test_data_that_cannot_be_read_fails_alone(house: RedisHouse, client: Redis) 
     for name in broken:
         with pytest.raises(RequestFailed, match="longer than" if name in ("long", "grows") else None):
             api.wait(tickets[name])
-    assert set(client.zrange("rq:failed:correct", 0, -1)) == set(broken)
+    assert set(client.zrange("rq:failed:correct", 0, -1)) == set(map(str.encode, broken))
     assert reserved(client) == (1, 42)

@@ -18,10 +18,10 @@ from worker.queue.worker_end import WorkerMailbox
 
 
 def test_after_a_refusal_the_queue_is_known_to_be_full_and_nothing_of_it_is_kept(
-    house: RedisHouse, redis_url: str, monkeypatch: pytest.MonkeyPatch
+    house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admission, "_LONGEST_ASK_AFTER_S", 60.0)  # a busy machine may take longer to look
-    api, client = house.api(MailboxLimits(max_requests=1)), Redis.from_url(redis_url)
+    api = house.api(MailboxLimits(max_requests=1))
     client.hset("miniserve:counts", "service_rate", 0.001)
     before = api.known_refusal()
     api.submit_recorded(a_record("r", "one"), [a_request("r")])
@@ -35,32 +35,30 @@ def test_after_a_refusal_the_queue_is_known_to_be_full_and_nothing_of_it_is_kept
     assert client.keys("miniserve:key:*") == [b"miniserve:key:one"] and api.find("s") is None
 
 
-def test_while_twice_the_queue_waits_to_be_let_in_nobody_else_asks(house: RedisHouse, redis_url: str) -> None:
+def test_while_twice_the_queue_waits_to_be_let_in_nobody_else_asks(house: RedisHouse, client: Redis) -> None:
     api = house.api(MailboxLimits(max_requests=4))
     api.submit_recorded(a_record("first", "key"), [a_request("first")])  # with a key: accepted on return
 
-    with Redis.from_url(redis_url) as client:
-        client.client_pause(30_000, all=False)
-        num_asking = 0
-        while (known := api.known_refusal()) is None and num_asking < 300:
-            api.submit_recorded(a_record(f"{num_asking}"), [a_request(f"{num_asking}")])
-            num_asking += 1
-        client.client_unpause()
+    client.client_pause(30_000, all=False)
+    num_asking = 0
+    while (known := api.known_refusal()) is None and num_asking < 300:
+        api.submit_recorded(a_record(f"{num_asking}"), [a_request(f"{num_asking}")])
+        num_asking += 1
+    client.client_unpause()
     eventually(lambda: api.observe().counts.get("refused_full") == num_asking - 3)
 
     assert 8 <= num_asking < 300, "more than the eight are in the packet that was sent before"
     assert isinstance(known, QueueFull) and known.retry_after_s >= 1
 
 
-def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house: RedisHouse, redis_url: str) -> None:
+def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house: RedisHouse, client: Redis) -> None:
     api = house.api(MailboxLimits(max_requests=16, max_tokens=10_000))
     api.submit_recorded(a_record("2-0", "key 0", client="2"), [a_request("2-0")])  # with a key: accepted on return
 
-    with Redis.from_url(redis_url) as client:
-        client.client_pause(30_000, all=False)
-        burst = [api.submit_recorded(a_record(f"1-{at}", client="1"), [a_request(f"1-{at}")]) for at in range(16)]
-        refusal = api.known_refusal("2")
-        client.client_unpause()
+    client.client_pause(30_000, all=False)
+    burst = [api.submit_recorded(a_record(f"1-{at}", client="1"), [a_request(f"1-{at}")]) for at in range(16)]
+    refusal = api.known_refusal("2")
+    client.client_unpause()
     eventually(lambda: api.observe().counts.get("refused_share"))
     other = api.submit_recorded(a_record("2-1", "key 1", client="2"), [a_request("2-1")])
 
@@ -68,14 +66,15 @@ def test_what_redis_will_refuse_to_one_client_takes_no_place_from_another(house:
     assert other.accepted_s > 0
 
 
-def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(house: RedisHouse, redis_url: str) -> None:
+def test_who_comes_while_the_worker_is_being_told_to_drop_it_is_answered(
+    house: RedisHouse, client: Redis, redis_url: str
+) -> None:
     api, worker = house.api(), WorkerMailbox(Address(redis_url), max_block_s=0.0)
     worker.open(lambda: True)
     first = api.submit_recorded(a_record("r", "key"), [a_request("r")])
     assert take_one(worker).request.request_id == "r"
     api.abandon(first)
-    with Redis.from_url(redis_url) as client:
-        eventually(lambda: client.hget("rq:job:r", "reply_to") == b"")
+    eventually(lambda: client.hget("rq:job:r", "reply_to") == b"")
     eventually(lambda: worker.exchange((), NO_CAPACITY) == Inbox() and worker._claims.is_waiting)
     eventually(worker._claims.has_reply)  # it says so, and nobody has read it
 

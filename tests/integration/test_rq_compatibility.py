@@ -40,11 +40,6 @@ STATES = ("queued", "started", "finished", "failed", "canceled")
 
 
 @pytest.fixture
-def client(redis_url: str) -> Redis:
-    return Redis.from_url(redis_url)
-
-
-@pytest.fixture
 def one_of_each(house: RedisHouse) -> str:
     """A request in each state, named after it, and a worker; returns the worker's name."""
     api, worker = house.api(), house.worker(lambda: WorkerReport(totals={"iteration:t": 1.5}))

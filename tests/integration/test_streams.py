@@ -12,7 +12,7 @@ from api.grammar.tokenizer import Tokenizer
 from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, ids_of, take_one
 from tests.pace import patient
-from tests.running_system import ApiProcess, send
+from tests.running_system import ApiProcess, events_of, send
 from worker.queue.worker_end import WorkerMailbox
 
 SENTENCE = "He goed there and they was late."
@@ -30,21 +30,16 @@ class Stream:
 
     def open(self) -> http.client.HTTPResponse:
         """The head comes with the first news, or after two seconds without any."""
-        self.response = self.connection.getresponse()
-        return self.response
+        response = self.connection.getresponse()
+        self._events = events_of(iter(lambda: response.readline().decode(), ""))
+        return response
 
     def next(self) -> tuple[str, Any]:
-        """The next event: its name and document; comments are left out."""
-        name = ""
-        while line := self.response.readline().decode():
-            if line.startswith("event: "):
-                name = line.removeprefix("event: ").strip()
-            elif line.startswith("data: "):
-                return name, json.loads(line.removeprefix("data: "))
-        return "", None
+        """The next event: its name and document."""
+        return next(self._events)
 
     def rest(self) -> list[tuple[str, Any]]:
-        return list(iter(self.next, ("", None)))
+        return list(self._events)
 
 
 def tell(worker: WorkerMailbox, request_id: str, num_tokens: int) -> None:
