@@ -74,6 +74,9 @@ def loop_in_a_thread() -> asyncio.AbstractEventLoop:
 
     def run() -> None:
         loop.run_forever()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+        loop.run_until_complete(asyncio.sleep(0))  # else a collection of garbage logs them, in any later test
         loop.close()
 
     threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
