@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ops.drills import every_command, faults, kills, looks, under_attack
 from ops.drills.drill import Drill, Load, Part, calm, drained
-from ops.drills.figures import NOTHING_LOST, Bar, at_least, at_most, equal
+from ops.drills.figures import NOTHING_LOST, Bar
 from ops.drills.kills import Repeated
 from ops.drills.system import DRILL_SETTINGS, Shape
 from ops.drills.workers import POISONED
@@ -15,8 +15,8 @@ from ops.load.traffic import ONCE, Habits
 _TWO_WORKERS, _TWO_APIS = Shape(num_workers=2), Shape(num_apis=2)
 _TWO_OF_EACH = Shape(num_workers=2, num_apis=2)
 _WATCHED = Shape(num_workers=2, num_apis=2, is_watched=True)
-_LOST = Bar("lost", "lost", equal, 0)
-_REFUSED = Bar("refused", "refused", equal, 0)
+_LOST = Bar("lost", "lost", "=", 0)
+_REFUSED = Bar("refused", "refused", "=", 0)
 # Answers as long as a user's Redis keeps them.
 _SHORT_LIVED = replace(DRILL_SETTINGS, result_ttl_s=60)
 _ENOUGH = (10_000, 200)  # requests
@@ -51,22 +51,22 @@ def _leaving(only: str, num_leaving: int, num_staying: int) -> Part:
                Load(name="staying", clients=num_staying, requests=num_staying, fault=kills.come_and_leave),
                drained),
         bars=(*NOTHING_LOST,
-              Bar("left while queued", "staying/left_queued", at_least, 0.3 * num_leaving),
-              Bar("left while running", "staying/left_running", at_least, 0.3 * num_leaving),
-              Bar("all free after ms", "staying/free_after_ms", at_most, 500),
-              Bar("reserved in the end", "reserved_in_the_end", equal, 0)),
+              Bar("left while queued", "staying/left_queued", ">=", 0.3 * num_leaving),
+              Bar("left while running", "staying/left_running", ">=", 0.3 * num_leaving),
+              Bar("all free after ms", "staying/free_after_ms", "<=", 500),
+              Bar("reserved in the end", "reserved_in_the_end", "=", 0)),
     )  # fmt: skip
 
 
 def soak(minutes: float = 30.0) -> Drill:
     """What the load is half of is measured on another system: nothing comes before the load here, no burst either."""
-    bars = (_LOST, Bar("reserved when idle", "reserved_in_the_end", equal, 0))
+    bars = (_LOST, Bar("reserved when idle", "reserved_in_the_end", "=", 0))
     growth = {"worker 1 rss": 2.0, "api 1 rss": 2.0, "redis keys": 5.0, "redis memory": 5.0}  # the load is random
     grown = tuple(
-        Bar(f"{name} growth %", f"load/growth_percent/{name}", at_most, percent) for name, percent in growth.items()
+        Bar(f"{name} growth %", f"load/growth_percent/{name}", "<=", percent) for name, percent in growth.items()
     )
     peak = replace(_PEAK, clients=16, seconds=(10.0, 2.0))
-    load = Load(of_peak=0.5, seconds=60 * minutes, look=looks.GROWTH)
+    load = Load(of_peak=0.5, fault=looks.growth((60 * minutes, 20.0)))
     shape = Shape(settings=_SHORT_LIVED)
     return Drill(
         "soak", "half of the capacity for 30 min, from a cold start",
@@ -75,7 +75,7 @@ def soak(minutes: float = 30.0) -> Drill:
             Part(shape=shape, steps=(peak,), bars=()),
             # In less than nine minutes all there is to see is how things fill up.
             Part(only="full", shape=shape, steps=(load, drained), bars=(*bars, *(grown if minutes >= 9 else ()))),
-            Part(only="quick", shape=shape, steps=(replace(load, seconds=20.0), drained), bars=bars),
+            Part(only="quick", shape=shape, steps=(load, drained), bars=bars),
         ),
     )  # fmt: skip
 
@@ -86,17 +86,17 @@ _ALL = (
         # Far below what one worker can do: little may pile up while both are away.
         Part(shape=_TWO_WORKERS,
              steps=(calm, Load(per_s=60.0, fault=Repeated(kills.kill_holder, (100, 2), (0.4, 3.2), _ENOUGH))),
-             bars=(*NOTHING_LOST, Bar("added p99 ms", "added_p99_ms", at_most, 3000))),)),
+             bars=(*NOTHING_LOST, Bar("added p99 ms", "added_p99_ms", "<=", 3000))),)),
     Drill("kill-series", "kill -9 one of two workers every 1.5 s, 20 times, while 32 clients wait",
           "0 lost, 0 twice, 0 wrong, longest <= 4 s", (
         Part(shape=_TWO_WORKERS, steps=(calm, Load(clients=32, fault=Repeated(kills.kill_worker, (20, 4), (1.5, 1.5)))),
-             bars=(*NOTHING_LOST, Bar("longest ms", "max_ms", at_most, 4000))),)),
+             bars=(*NOTHING_LOST, Bar("longest ms", "max_ms", "<=", 4000))),)),
     Drill("every-command", "kill -9 a worker and an API replica at every command of a request to Redis",
           "every point recovers", (
         Part(shape=Shape(proxied="worker 1"), steps=(every_command.die_at_every_command,), bars=()),
         Part(shape=Shape(num_apis=2, proxied="api 1"), steps=(every_command.die_at_every_command,),
-             bars=(*NOTHING_LOST, Bar("points", "num_points", at_least, 1),
-                   Bar("points not reached", "not_reached", equal, []))),)),
+             bars=(*NOTHING_LOST, Bar("points", "num_points", ">=", 1),
+                   Bar("points not reached", "not_reached", "=", []))),)),
     Drill("kill-api", "kill -9 an API replica; its clients send again to another with the same Idempotency-Key",
           "same answer, engine ran once", (
         Part(shape=_TWO_APIS,
@@ -104,22 +104,22 @@ _ALL = (
                     Load(clients=32, habits=Habits(is_keyed=True),
                          fault=Repeated(kills.kill_replica, (50, 2), (0.0, 0.3), _ENOUGH)),
                     kills.ask_again),
-             bars=(*NOTHING_LOST, Bar("requests sent again", "load/sent_again", at_least, 1),
-                   Bar("told otherwise when asked again", "told_otherwise", equal, 0),
-                   Bar("engine runs more than requests", "runs_more", equal, 0))),)),
+             bars=(*NOTHING_LOST, Bar("requests sent again", "load/sent_again", ">=", 1),
+                   Bar("told otherwise when asked again", "told_otherwise", "=", 0),
+                   Bar("engine runs more than requests", "runs_more", "=", 0))),)),
     Drill("drop-subscriber", "cut the API's subscription while answers are published",
           "0 lost, added p99 <= 250 ms", (
         # The next subscription comes after 20 ms and looks up all who wait.
         Part(steps=(calm, Load(per_s=100.0, fault=Repeated(kills.cut_subscription, (1000, 40), (0.03, 0.07)))),
-             bars=(*NOTHING_LOST, Bar("added p99 ms", "added_p99_ms", at_most, 250))),)),
+             bars=(*NOTHING_LOST, Bar("added p99 ms", "added_p99_ms", "<=", 250))),)),
     Drill("kill-redis", "kill -9 redis-server under load and start it again",
           "0 lost, answers flow again <= 2 s after it is up", (
         Part(steps=(calm, Load(per_s=100.0, fault=Repeated(kills.kill_redis, (50, 2), (0.3, 2.0)))),
-             bars=(*NOTHING_LOST, Bar("answers flow again after s", "load/silence_longest_s", at_most, 2.0))),)),
+             bars=(*NOTHING_LOST, Bar("answers flow again after s", "load/silence_longest_s", "<=", 2.0))),)),
     Drill("kill-primary", "kill -9 the primary of a Redis with a replica and three sentinels under load",
           "0 lost, answers flow again <= 8 s after the kill", (
         Part(shape=_WATCHED, steps=(calm, Load(per_s=60.0, fault=Repeated(kills.kill_primary, (20, 1), (0.5, 2.0)))),
-             bars=(*NOTHING_LOST, Bar("silent after a kill s", "load/silence_longest_s", at_most, 8.0))),)),
+             bars=(*NOTHING_LOST, Bar("silent after a kill s", "load/silence_longest_s", "<=", 8.0))),)),
     Drill("overload", "offer ten times what the engine can do",
           "goodput >= 95 % of peak, accepted p99 <= 2x, refusals p99 <= 25 ms, bound exact", (
         # So slow that neither the clients nor the API are the limit.
@@ -131,12 +131,12 @@ _ALL = (
                     # Twice as many as the queue holds, at once, into an empty one.
                     Load(name="burst", clients=2 * _BOUND, requests=2 * _BOUND, is_counted=False,
                          habits=Habits(returns=1))),
-             bars=(_LOST, Bar("goodput per s", "over/per_s", at_least, 0.95, of="peak/per_s"),
-                   Bar("accepted p99 ms", "over/p99_ms", at_most, 2.0, of="high/p99_ms"),
-                   Bar("refusals p99 ms", "over/refusals_p99_ms", at_most, 25),
-                   Bar("most reserved requests", "most_reserved_requests", at_most, _BOUND),
-                   Bar("most reserved tokens", "most_reserved_tokens", at_most, _BOUNDED.max_queue_tokens),
-                   Bar("admitted at first retry", "burst/admitted_share", at_least, 0.9))),)),
+             bars=(_LOST, Bar("goodput per s", "over/per_s", ">=", 0.95, of="peak/per_s"),
+                   Bar("accepted p99 ms", "over/p99_ms", "<=", 2.0, of="high/p99_ms"),
+                   Bar("refusals p99 ms", "over/refusals_p99_ms", "<=", 25),
+                   Bar("most reserved requests", "most_reserved_requests", "<=", _BOUND),
+                   Bar("most reserved tokens", "most_reserved_tokens", "<=", _BOUNDED.max_queue_tokens),
+                   Bar("admitted at first retry", "burst/admitted_share", ">=", 0.9))),)),
     Drill("refusals", "1,200 clients where the queue holds 128 requests; half of the time they heed Retry-After",
           "0 lost, refusals p99 <= 100 ms, beside those who do not wait goodput >= 80 % of peak", (
         # The replica is the bottleneck: what it spends on refusals it cannot spend on answers. What the first wave
@@ -146,20 +146,20 @@ _ALL = (
                     Load(name="polite", clients=(1200, 300), seconds=(30.0, 3.0), habits=Habits(addresses=_ADDRESSES)),
                     Load(name="rude", clients=(1200, 300), seconds=(30.0, 3.0), habits=_RUDE, honest=(503,),
                          is_counted=False)),
-             bars=(*NOTHING_LOST, Bar("lost of those who do not wait", "rude/lost", equal, 0),
-                   Bar("refusals p99 ms", "polite/refusals_p99_ms", at_most, 100),
-                   Bar("goodput per s", "rude/per_s", at_least, 0.8, of="peak/per_s"),
-                   Bar("most reserved requests", "most_reserved_requests", at_most, _BOUND))),)),
+             bars=(*NOTHING_LOST, Bar("lost of those who do not wait", "rude/lost", "=", 0),
+                   Bar("refusals p99 ms", "polite/refusals_p99_ms", "<=", 100),
+                   Bar("goodput per s", "rude/per_s", ">=", 0.8, of="peak/per_s"),
+                   Bar("most reserved requests", "most_reserved_requests", "<=", _BOUND))),)),
     Drill("fill-memory", "send asynchronous batches and texts of blanks without end into a Redis of 64 MiB",
           "0 lost and 0 refused of those who wait, Redis never full, all drained", (
         # What the flood must leave those who wait carries 25/s that each stay for 60 s.
         Part(shape=Shape(settings=replace(_SHORT_LIVED, redis_memory_mb=_MEMORY_MB)),
-             steps=(Load(per_s=10.0, seconds=(60.0, 8.0), look=looks.MEMORY, beside=(_BATCHES, _BLANKS)), drained),
+             steps=(Load(per_s=10.0, fault=looks.memory((60.0, 8.0)), beside=(_BATCHES, _BLANKS)), drained),
              bars=(_LOST, _REFUSED,
-                   Bar("most memory of Redis", "load/most_redis_bytes", at_most, _MEMORY_MB * 2**20),
-                   Bar("flood accepted", "flood/statuses/202", at_least, 1),
-                   Bar("flood refused", "flood/refused", at_least, 1),
-                   Bar("waiting in the end", "waiting_in_the_end", equal, 0))),)),
+                   Bar("most memory of Redis", "load/most_redis_bytes", "<=", _MEMORY_MB * 2**20),
+                   Bar("flood accepted", "flood/statuses/202", ">=", 1),
+                   Bar("flood refused", "flood/refused", ">=", 1),
+                   Bar("waiting in the end", "waiting_in_the_end", "=", 0))),)),
     Drill("greedy-client", "one client sends 25 asynchronous batches a second, others wait for their answers",
           "others' p50 <= 2x calm, 0 of theirs refused", (
         Part(shape=Shape(settings=_SHORT_LIVED),
@@ -168,9 +168,9 @@ _ALL = (
                     Load(name="beside", clients=8, seconds=(30.0, 3.0), habits=_OTHERS,
                          beside=(replace(_BATCHES, clients=0, per_s=25.0, connections=4),)),
                     drained),
-             bars=(_LOST, _REFUSED, Bar("flood accepted", "flood/statuses/202", at_least, 1),
-                   Bar("flood refused for its share", "flood/statuses/429", at_least, 1),
-                   Bar("others' p50 ms", "beside/p50_ms", at_most, 2.0, of="calm/p50_ms"))),)),
+             bars=(_LOST, _REFUSED, Bar("flood accepted", "flood/statuses/202", ">=", 1),
+                   Bar("flood refused for its share", "flood/statuses/429", ">=", 1),
+                   Bar("others' p50 ms", "beside/p50_ms", "<=", 2.0, of="calm/p50_ms"))),)),
     Drill("attacks", "slow texts, headers and bodies, idle connections, a log that nobody reads; in turns with calm",
           "0 lost, /readyz 200, slowest <= 100 ms over calm, p99 <= 2x calm",
           (under_attack.part((3, 2), (5.0, 20.0), "full"), under_attack.part((1, 1), (1.0, 1.0), "quick")),
@@ -190,9 +190,9 @@ _ALL = (
              steps=(calm, kills.take_worker_away,
                     Load(clients=65, requests=65, questions=kills.with_poison, fault=kills.start_until_over,
                          honest=(502,))),
-             bars=(*NOTHING_LOST, Bar("neighbours answered", "load/statuses/200", equal, 64),
-                   Bar("poison given up", "load/statuses/502", equal, 1),
-                   Bar("crashes", "load/crashes", at_most, 5), Bar("longest ms", "max_ms", at_most, 15_000))),)),
+             bars=(*NOTHING_LOST, Bar("neighbours answered", "load/statuses/200", "=", 64),
+                   Bar("poison given up", "load/statuses/502", "=", 1),
+                   Bar("crashes", "load/crashes", "<=", 5), Bar("longest ms", "max_ms", "<=", 15_000))),)),
     Drill("probes", "ask /healthz and /readyz under load and overload, and stop a worker",
           "p99 <= 25 ms at 0.8 load, <= 1 s in overload; 503 within 3 s, 200 within 1 s", (
         Part(probed_every_s=0.02,
@@ -200,12 +200,12 @@ _ALL = (
                     Load(of_peak=0.8, seconds=(30.0, 2.0), habits=ONCE, is_counted=False),
                     Load(name="over", of_peak=10.0, seconds=(20.0, 2.0), habits=ONCE, honest=(503, 504)),
                     drained, kills.stop_worker),
-             bars=(Bar("healthz not 200", "probes/healthz_not_200", equal, 0),
-                   Bar("readyz not 200 under load", "probes/load/not_200", equal, 0),
-                   Bar("probes p99 ms", "probes/load/p99_ms", at_most, 25),
-                   Bar("slowest probe in overload ms", "probes/over/max_ms", at_most, 1000),
-                   Bar("readyz 503 after s", "unready_after_s", at_most, 3.0),
-                   Bar("readyz 200 after s", "ready_after_s", at_most, 1.0))),)),
+             bars=(Bar("healthz not 200", "probes/healthz_not_200", "=", 0),
+                   Bar("readyz not 200 under load", "probes/load/not_200", "=", 0),
+                   Bar("probes p99 ms", "probes/load/p99_ms", "<=", 25),
+                   Bar("slowest probe in overload ms", "probes/over/max_ms", "<=", 1000),
+                   Bar("readyz 503 after s", "unready_after_s", "<=", 3.0),
+                   Bar("readyz 200 after s", "ready_after_s", "<=", 1.0))),)),
     Drill("faults", "turn on each fault of --break, overload, kill each kind of process, fill Redis; a monitor watches",
           "its alert raised in time and cleared, /readyz says why nothing is answered",
           tuple(fault.part() for fault in faults.FAULTS), ("alert", "raised_after_s", "cleared_after_s", "readyz")),

@@ -50,14 +50,13 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
         return
     if not drills:
         raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
-    stop = Stop()
     for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
-        signal.signal(number, stop)
+        signal.signal(number, signal.default_int_handler)
     results: list[Result] = []
     about = provenance() | {"form": "quick" if quick else "full", "seed": seed}  # the commit may be another in the end
     try:
         for drill in drills:
-            results.append(_hold(drill, quick, seed, stop))
+            results.append(_hold(drill, quick, seed))
             click.echo(said(results[-1]))
     except KeyboardInterrupt:
         raise SystemExit(130) from None
@@ -70,30 +69,10 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     raise SystemExit(0 if all(result.has_passed for result in results) else 1)
 
 
-class Stop:
-    """A signal handler that interrupts what runs. Python drops the exception if a fork is under way: ask `check`."""
-
-    def __init__(self) -> None:
-        self._was_asked = False
-
-    def __call__(self, number: int, frame: object) -> None:
-        self._was_asked = True
-        raise KeyboardInterrupt
-
-    def check(self) -> None:
-        """Raise KeyboardInterrupt after a signal."""
-        if self._was_asked:
-            raise KeyboardInterrupt
-
-
-def _hold(drill: Drill, is_quick: bool, seed: int, stop: Stop) -> Result:
+def _hold(drill: Drill, is_quick: bool, seed: int) -> Result:
     """With a line on standard error where a person looks on."""
     with Console(stderr=True).status(drill.name) as status:
-
-        def show(share: float, words: str) -> None:
-            stop.check()
-            status.update(f"{drill.name}: {min(1.0, share):.0%}, {words}")
-
+        show = lambda share, words: status.update(f"{drill.name}: {min(1.0, share):.0%}, {words}")  # noqa: E731
         return hold(drill, Stage(is_quick, seed, show))
 
 

@@ -8,11 +8,10 @@ claims, rq:wip). An id that is in no place, or in two, makes them differ.
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from redis import Redis, RedisError
 
@@ -28,24 +27,18 @@ end
 return placed
 """
 _ENDS = ("done", "failed", "cancelled", "expired", "removed")
-T = TypeVar("T")
 
 
-class Watch(Generic[T]):
-    """Looks at something again and again, in a thread, until its block ends. What cannot be read is left out."""
+class Watch:
+    """Reads the counts again and again, in a thread, until its block ends. What cannot be read is left out."""
 
-    def __init__(self, read: Callable[[], T], every_s: float) -> None:
-        self.looks: list[tuple[float, T]] = []  # seconds since it began, and what there was
-        self._read, self._every_s = read, every_s
+    def __init__(self, client: Redis) -> None:
+        self.seen: list[Counts] = []
+        self._client = client
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
-    @property
-    def seen(self) -> list[T]:
-        return [one for _, one in self.looks]
-
-    def __enter__(self) -> Watch[T]:
-        self._begun_s = time.monotonic()
+    def __enter__(self) -> Watch:
         self._thread.start()
         return self
 
@@ -57,10 +50,9 @@ class Watch(Generic[T]):
     def _run(self) -> None:
         is_over = False
         while not is_over:
-            is_over = self._is_over.wait(self._every_s)
+            is_over = self._is_over.wait(EVERY_S)
             with suppress(RedisError, OSError):
-                at_s = time.monotonic() - self._begun_s
-                self.looks.append((at_s, self._read()))
+                self.seen.append(read_counts(self._client))
 
 
 @dataclass(frozen=True, slots=True)

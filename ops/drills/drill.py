@@ -14,12 +14,11 @@ import traceback
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from api.grammar.sentences import find_sentences
-from ops.drills.conservation import EVERY_S, Counts, Watch, read_counts, summary
+from ops.drills.conservation import Counts, Watch, summary
 from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms
 from ops.drills.probing import asking, probe_figures
 from ops.drills.system import DrillError, Shape, System, running
@@ -35,18 +34,7 @@ _DRAIN_PATIENCE_S = 60.0
 T = TypeVar("T")
 NUM_SENTENCES = 1000  # different ones of a full drill; the calm run asks each once
 Size = Any  # a number, or a pair: of the full form and of the short one
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """What is looked at while a load lasts, and what the looks come to: pairs of a second and of what was read then."""
-
-    read: Callable[[System], Any]
-    sum_up: Callable[[list[tuple[float, Any]]], Figures]
-    every_s: float = 1.0
-
-
-NOTHING = Look(read=lambda _: None, sum_up=lambda _: {}, every_s=1e6)
+Fault = Callable[["Stage", Traffic], Figures]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +52,7 @@ class Load:
     habits: Habits = Habits()  # noqa: RUF009 - frozen
     replica: int | None = None  # the one that is asked; None: all
     beside: tuple[Load, ...] = ()  # as long as it lasts
-    fault: Callable[[Stage, Traffic], Figures] | None = None
-    look: Look = NOTHING
+    fault: Fault | None = None
     is_counted: bool = True  # in what the drill as a whole shows
     honest: tuple[int, ...] = ()  # statuses that end a request and are no loss
 
@@ -75,13 +62,11 @@ class Load:
             all_traffic = [(flood, stack.enter_context(flood._traffic(stage))) for flood in self.beside]
             begun_s = time.monotonic()
             all_traffic.append((self, traffic := stack.enter_context(self._traffic(stage))))
-            watch = stack.enter_context(Watch(partial(self.look.read, stage.system), self.look.every_s))
             if self.fault is not None:
                 found = self.fault(stage, traffic)
                 traffic.send_no_more()
             stage.follow(traffic, self.name)
         stage.windows[self.name] = begun_s, time.monotonic()
-        found |= self.look.sum_up(watch.looks)
         for load, one in all_traffic:
             stage.ended.setdefault(load.name, []).extend(one.ended)
             stage.uncounted |= set() if load.is_counted else {load.name}
@@ -158,7 +143,7 @@ class Result:
 class Stage:
     """Where one drill is held: its form, dice, the system of the moment, and what was found so far.
 
-    `show` moves a bar, and may raise KeyboardInterrupt.
+    `show` moves a bar.
     """
 
     system: System
@@ -200,7 +185,7 @@ class Stage:
         self.questions = self.sentences(self.size(part.num_questions))
         with running(part.shape) as self.system, ExitStack() as self._stack:
             client = self.enter(connect(self.system.redis_url))
-            watch = self.enter(Watch(partial(read_counts, client), EVERY_S))
+            watch = self.enter(Watch(client))
             if part.probed_every_s:
                 self.probers = [self.enter(asking(url, part.probed_every_s)) for url in self.system.urls]
             try:

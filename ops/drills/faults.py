@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 from ops.drills.drill import Load, Part, Stage
-from ops.drills.figures import Bar, Figures, at_most, says
+from ops.drills.figures import Bar, Figures
 from ops.drills.system import DRILL_SETTINGS, Shape, System
 from ops.load.traffic import ONCE, Question, Traffic
 from ops.run import processes
@@ -62,10 +62,10 @@ class Fault:
             is_counted=False,
         )  # fmt: skip
         bars = (
-            Bar(f"{self.name}: {self.alert}", f"{self.name}/raised_after_s", at_most, _RAISE_PATIENCE_S),
-            Bar(f"{self.name}: raised after s", f"{self.name}/raised_after_s", at_most, self.within_s),
-            Bar(f"{self.name}: cleared", f"{self.name}/cleared_after_s", at_most, _CLEAR_PATIENCE_S),
-            Bar(f"{self.name}: readyz", f"{self.name}/readyz", says, self.readyz or "200"),
+            Bar(f"{self.name}: {self.alert}", f"{self.name}/raised_after_s", "<=", _RAISE_PATIENCE_S),
+            Bar(f"{self.name}: raised after s", f"{self.name}/raised_after_s", "<=", self.within_s),
+            Bar(f"{self.name}: cleared", f"{self.name}/cleared_after_s", "<=", _CLEAR_PATIENCE_S),
+            Bar(f"{self.name}: readyz", f"{self.name}/readyz", "says", self.readyz or "200"),
         )
         return Part(
             shape=Shape(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import contains, eq, ge, le
 from typing import Any
 
 from ops.load.measurements import percentile
@@ -23,37 +24,25 @@ class Check:
     is_met: bool
 
 
-def at_most(what: str, value: float | None, most: float) -> Check:
-    return Check(what, value, f"<= {most:g}", value is not None and value <= most)
-
-
-def at_least(what: str, value: float | None, least: float) -> Check:
-    return Check(what, value, f">= {least:g}", value is not None and value >= least)
-
-
-def equal(what: str, value: Any, wanted: Any) -> Check:
-    return Check(what, value, f"= {wanted}", value == wanted)
-
-
-def says(what: str, value: str, wanted: str) -> Check:
-    """Something in these words."""
-    return Check(what, value, wanted, wanted in value)
+_MEETS: dict[str, Callable[[Any, Any], bool]] = {"<=": le, ">=": ge, "=": eq, "says": contains}
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What is asked of one of the figures: `asks` is at_most, at_least, equal or says."""
+    """What is asked of one of the figures; one that was not found meets no bar."""
 
     what: str
     figure: str  # its name; NAME/NAME for one within another
-    asks: Callable[[str, Any, Any], Check]
+    asks: str  # <=, >=, =, or says: something in these words
     limit: Any
     of: str = ""  # another figure: the limit is a share of it,
     more: float = 0.0  # and so much more
 
     def check(self, figures: Figures) -> Check:
         limit = self.limit * (_figure(figures, self.of) or 0.0) + self.more if self.of else self.limit
-        return self.asks(self.what, _figure(figures, self.figure), limit)
+        value = _figure(figures, self.figure)
+        words = f"{self.asks} {limit:g}" if isinstance(limit, float | int) else f"{self.asks} {limit}"
+        return Check(self.what, value, words, value is not None and _MEETS[self.asks](value, limit))
 
 
 def _figure(figures: Figures, name: str) -> Any:
@@ -66,7 +55,7 @@ def _figure(figures: Figures, name: str) -> Any:
     return found
 
 
-NOTHING_LOST = tuple(Bar(name, name, equal, 0) for name in ("lost", "duplicated", "wrong"))
+NOTHING_LOST = tuple(Bar(name, name, "=", 0) for name in ("lost", "duplicated", "wrong"))
 
 
 def answers_per_s(exchanges: Sequence[Exchange]) -> float:

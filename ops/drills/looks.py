@@ -1,14 +1,18 @@
-"""What drills look at while a load lasts, and what it comes to."""
+"""Faults that are none: a load lasts for so long, and is looked at meanwhile."""
 
 from __future__ import annotations
 
 import statistics
+import time
+from collections.abc import Callable
 from typing import Any
 
 import psutil
 
-from ops.drills.drill import Look
+from ops.drills.drill import Fault, Size, Stage
+from ops.drills.figures import Figures
 from ops.drills.system import System
+from ops.load.traffic import Traffic
 
 Looks = list[tuple[float, Any]]
 _WARM_S = 300.0  # buffers and memories of words fill up
@@ -41,9 +45,27 @@ def _percent(looks: Looks, name: str) -> float:
     return round(100 * (statistics.mean(last) / statistics.mean(first) - 1), 2)
 
 
-GROWTH = Look(read=_sizes, sum_up=lambda looks: {"growth_percent": growth_percent(looks)})
-MEMORY = Look(
-    read=lambda system: system.redis.info("memory")["used_memory"],
-    sum_up=lambda looks: {"most_redis_bytes": max(held for _, held in looks)},
-    every_s=0.1,
-)
+def growth(seconds: Size) -> Fault:
+    """For so long; how much each has grown."""
+    return _looking(_sizes, lambda looks: {"growth_percent": growth_percent(looks)}, seconds, every_s=1.0)
+
+
+def memory(seconds: Size) -> Fault:
+    """For so long; the most that Redis held."""
+    most = lambda looks: {"most_redis_bytes": max(held for _, held in looks)}  # noqa: E731
+    return _looking(lambda system: system.redis.info("memory")["used_memory"], most, seconds, every_s=0.1)
+
+
+def _looking(
+    read: Callable[[System], Any], sum_up: Callable[[Looks], Figures], seconds: Size, *, every_s: float
+) -> Fault:
+    def look(stage: Stage, traffic: Traffic) -> Figures:
+        looks: Looks = []
+        begun_s, last_s = time.monotonic(), stage.size(seconds)
+        while not looks or looks[-1][0] < last_s:
+            stage.system.pause(every_s)
+            looks.append((time.monotonic() - begun_s, read(stage.system)))
+            stage.show(looks[-1][0] / last_s, f"{len(traffic.ended):,} answered")
+        return sum_up(looks)
+
+    return look

@@ -12,7 +12,8 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 from api.server.connections import allow_connections
 
@@ -70,66 +71,52 @@ ATTACKS = {
 }
 
 
-@dataclass(slots=True)
-class Attacker:
-    """A thread of rounds."""
-
-    port: int
-    held: list[socket.socket] = field(default_factory=list)
-    most_held: int = 0
-    round: int = 0
-
-    def attack(self, attack: Attack) -> None:
-        """One round."""
+def _attack(attack: Attack, port: int, end_s: float) -> tuple[int, int]:
+    """One attacker, until then: rounds, and connections held at most."""
+    held: list[socket.socket] = []
+    num_rounds = most_held = 0
+    while time.monotonic() < end_s:
         with suppress(OSError):  # refused, cut off, reset: what it came for
             if attack.holds:
-                self._hold(attack.data[self.round % len(attack.data)], attack.dribble)
+                _hold(held, attack.data[num_rounds % len(attack.data)], attack.dribble, port, num_rounds % _BYTE_EVERY)
             for data in () if attack.holds else attack.data:
-                with self._connect() as client:
+                with _connect(port) as client:
                     client.sendall(data)
                     client.recv(65_536)
             time.sleep(attack.pause_s)
-        self.round += 1
-
-    def _connect(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=30, source_address=(RUDE, 0))
-
-    def _hold(self, data: bytes, dribble: bytes) -> None:
-        with suppress(OSError):  # refused: another round will do
-            for _ in range(min(_NUM_NEW, _NUM_HELD - len(self.held))):
-                self.held.append(self._connect())
-                self.held[-1].sendall(data)
-        for client in self.held[self.round % _BYTE_EVERY :: _BYTE_EVERY]:
-            client.setblocking(False)
-            try:
-                client.sendall(dribble)
-                if not client.recv(65_536):
-                    raise ConnectionResetError
-            except BlockingIOError:
-                continue  # nothing has come: it still stands
-            except OSError:
-                self.held.remove(client)
-                client.close()
-        self.most_held = max(self.most_held, len(self.held))
-        time.sleep(_ROUND_S)  # a rude client's own pace
+        num_rounds, most_held = num_rounds + 1, max(most_held, len(held))
+    for client in held:
+        client.close()
+    return num_rounds, most_held
 
 
-def _attack(attack: Attack, port: int, seconds: float) -> list[Attacker]:
-    """The attackers, who have counted their rounds."""
-    attackers, end_s = [Attacker(port) for _ in range(_NUM_ATTACKERS)], time.monotonic() + seconds
+def _connect(port: int) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(RUDE, 0))
 
-    def run(rude: Attacker) -> None:
-        while time.monotonic() < end_s:
-            rude.attack(attack)
-        for client in rude.held:
+
+def _hold(held: list[socket.socket], data: bytes, dribble: bytes, port: int, first: int) -> None:
+    """Open some of the connections that are missing, and send a byte on every fiftieth."""
+    with suppress(OSError):  # refused: another round will do
+        for _ in range(min(_NUM_NEW, _NUM_HELD - len(held))):
+            held.append(_connect(port))
+            held[-1].sendall(data)
+    for client in held[first::_BYTE_EVERY]:
+        client.setblocking(False)
+        try:
+            client.sendall(dribble)
+            if not client.recv(65_536):
+                raise ConnectionResetError
+        except BlockingIOError:
+            continue  # nothing has come: it still stands
+        except OSError:
+            held.remove(client)
             client.close()
-
-    with ThreadPoolExecutor(_NUM_ATTACKERS) as pool:
-        list(pool.map(run, attackers))
-    return attackers
+    time.sleep(_ROUND_S)  # a rude client's own pace
 
 
 if __name__ == "__main__":
     allow_connections(_NUM_ATTACKERS * _NUM_HELD)
-    rude_ones = _attack(ATTACKS[sys.argv[2]], int(sys.argv[1]), float(sys.argv[3]))
-    print(sum(rude.round for rude in rude_ones), sum(rude.most_held for rude in rude_ones))
+    attack = partial(_attack, ATTACKS[sys.argv[2]], int(sys.argv[1]), time.monotonic() + float(sys.argv[3]))
+    with ThreadPoolExecutor(_NUM_ATTACKERS) as pool:
+        attackers = [pool.submit(attack) for _ in range(_NUM_ATTACKERS)]
+    print(*map(sum, zip(*(one.result() for one in attackers), strict=True)))

@@ -11,7 +11,7 @@ from functools import partial
 from urllib.parse import urlsplit
 
 from ops.drills.drill import Load, Part, Stage, calm
-from ops.drills.figures import Bar, Figures, at_most, equal
+from ops.drills.figures import Bar, Figures
 from ops.drills.rude_clients import ATTACKS
 from ops.drills.system import DRILL_SETTINGS, Shape
 from ops.load.traffic import ONCE, Traffic
@@ -39,7 +39,7 @@ def part(turns: tuple[int, int], seconds: tuple[float, float], only: str) -> Par
         for _ in range(turns[attack.holds])
         for load in _turn(kind, seconds[attack.holds])
     ]
-    bars = (Bar("lost", "lost", equal, 0), Bar("probes not 200", "probes/not_200", equal, 0), *map(_bar, ATTACKS))
+    bars = (Bar("lost", "lost", "=", 0), Bar("probes not 200", "probes/not_200", "=", 0), *map(_bar, ATTACKS))
     return Part(shape=SHAPE, probed_every_s=0.1, steps=(calm, *loads), bars=bars, only=only)
 
 
@@ -64,5 +64,5 @@ def _attack(kind: str, seconds: float, stage: Stage, traffic: Traffic) -> Figure
 def _bar(kind: str) -> Bar:
     """What costs time is judged by the slowest answer, what holds places by the p99."""
     if ATTACKS[kind].takes_time:
-        return Bar(judged(kind), f"{kind}/max_ms", at_most, 1.0, of=f"{kind}, calm/max_ms", more=_MOST_ADDED_MS)
-    return Bar(judged(kind), f"{kind}/p99_ms", at_most, _MOST_TIMES, of=f"{kind}, calm/p99_ms")
+        return Bar(judged(kind), f"{kind}/max_ms", "<=", 1.0, of=f"{kind}, calm/max_ms", more=_MOST_ADDED_MS)
+    return Bar(judged(kind), f"{kind}/p99_ms", "<=", _MOST_TIMES, of=f"{kind}, calm/p99_ms")
