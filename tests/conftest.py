@@ -11,6 +11,7 @@ from hypothesis import settings
 from redis import Redis
 
 from ops.run import embedded_redis
+from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.pace import patient
 from worker.model.blas import configure_blas
@@ -54,7 +55,7 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_
     with pytest.MonkeyPatch.context() as patch:
         if program := os.environ.get("TEST_REDIS_SERVER"):
             patch.setattr(embedded_redis, "find_redis_server", lambda: Path(program))
-        server = embedded_redis.start(tmp_path_factory.mktemp("redis"), embedded_redis.free_port())
+        server = EmbeddedRedis(tmp_path_factory.mktemp("redis"), embedded_redis.free_port()).serve()
     yield server
     server.stop()
 
@@ -85,6 +86,6 @@ def house(redis_url: str) -> Iterator[RedisHouse]:
 @pytest.fixture
 def private_redis(tmp_path: Path) -> Iterator[embedded_redis.EmbeddedRedis]:
     """A server of the test's own."""
-    server = embedded_redis.start(tmp_path, embedded_redis.free_port())
+    server = EmbeddedRedis(tmp_path, embedded_redis.free_port()).serve()
     yield server
     server.stop()

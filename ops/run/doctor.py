@@ -120,7 +120,7 @@ def _model() -> Finding:
     try:
         facts, found = read_model_facts(), digest(DEFAULT_PATH)
         wanted = stated.read_text().split()[0]
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, LookupError) as error:
         return Finding("model", f"cannot be read ({error})", "install miniserve again")
     shown = f"sha256 {found[:16]}..."
     if found != wanted:

@@ -141,13 +141,6 @@ class EmbeddedRedis(Member):
         return f"its log ends: {' | '.join(lines[-3:])}"
 
 
-def start(
-    directory: Path, port: int | None = None, password: str = "", *, is_guarded: bool = False, memory_mb: int = 0
-) -> EmbeddedRedis:
-    """A server that answers. Raises RedisUnavailable."""
-    return EmbeddedRedis(directory, port, password, is_guarded=is_guarded, memory_mb=memory_mb).serve()
-
-
 def find_redis_server() -> Path:
     """The first server of version 6.2 or later, those without a known hole before others. Raises RedisUnavailable."""
     versions = {path: version for path in _candidates() if (version := version_of(path)) >= OLDEST_VERSION}

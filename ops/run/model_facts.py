@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,16 +26,9 @@ class ModelFacts:
 
 
 def read_model_facts() -> ModelFacts:
-    """Raises OSError or ValueError where the file is missing or is no safetensors file of ours."""
+    """Raises OSError, ValueError or LookupError where the file is missing or is no safetensors file of ours."""
     with _WEIGHTS.open("rb") as file:
-        (length,) = struct.unpack("<Q", file.read(8))
-        header = json.loads(file.read(length))
-    try:
-        config = json.loads(header.pop("__metadata__")["config"])
-        return ModelFacts(
-            num_parameters=sum(math.prod(tensor["shape"]) for tensor in header.values()),
-            num_layers=int(config["num_layers"]),
-            width=int(config["width"]),
-        )
-    except (KeyError, TypeError) as error:
-        raise ValueError(f"worker/mini-gpt.safetensors lacks {error}") from error
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    config = json.loads(header.pop("__metadata__")["config"])
+    num_parameters = sum(math.prod(tensor["shape"]) for tensor in header.values())
+    return ModelFacts(num_parameters, config["num_layers"], config["width"])

@@ -132,7 +132,7 @@ def _check_start(settings: Settings, with_dashboard: bool) -> None:
     """Everything that would make all children fail is said once, before any is started."""
     try:
         read_model_facts()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, LookupError) as error:
         raise click.ClickException(f"the model's weights cannot be read: {error}") from None
     _check_mode(settings, with_dashboard)
     check_temporary()
@@ -195,7 +195,7 @@ def _start_redis(directory: Path, settings: Settings) -> tuple[EmbeddedRedis, Se
     port = settings.redis_port or None
     password = secrets.token_urlsafe() if port else ""
     try:
-        server = embedded_redis.start(directory, port, password, is_guarded=True, memory_mb=settings.redis_memory_mb)
+        server = EmbeddedRedis(directory, port, password, is_guarded=True, memory_mb=settings.redis_memory_mb).serve()
     except embedded_redis.RedisUnavailable as error:
         raise click.ClickException(str(error)) from None
     return server, replace(settings, redis_url=server.socket_url)

@@ -7,21 +7,22 @@ from pathlib import Path
 import pytest
 
 from ops.run import embedded_redis
+from ops.run.embedded_redis import EmbeddedRedis
 
 
 def test_a_directory_whose_path_is_too_long_for_a_socket_is_a_clear_error(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 120)
 
     with pytest.raises(embedded_redis.RedisUnavailable, match="set TMPDIR to a shorter one"):
-        embedded_redis.start(deep)
+        EmbeddedRedis(deep).serve()
 
 
 def test_a_taken_port_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
-    server = embedded_redis.start(tmp_path, embedded_redis.free_port())
+    server = EmbeddedRedis(tmp_path, embedded_redis.free_port()).serve()
     try:
         with pytest.raises(embedded_redis.RedisUnavailable, match=r"did not start.*[Aa]ddress already in use"):
-            embedded_redis.start(tmp_path / "second", server.port)
+            EmbeddedRedis(tmp_path / "second", server.port).serve()
     finally:
         server.stop()
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from redis import Redis
 
-from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from scheduler.errors import NotReady
 from tests.mailbox_house import (
@@ -67,7 +66,7 @@ def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
     for file in tmp_path.glob("*.aof"):
         file.unlink()
     shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)  # where Redis 7 keeps it
-    reborn.append(embedded_redis.start(tmp_path, private_redis.port))
+    reborn.append(EmbeddedRedis(tmp_path, private_redis.port).serve())
 
     stop = threading.Event()
     loop = threading.Thread(target=work_until_stopped, args=(worker, stop), daemon=True)

@@ -59,7 +59,7 @@ def test_a_redis_that_dies_and_returns_is_told_and_the_monitor_goes_on(
         wait_until(lambda: ("redis-unreachable", "raised") in told(receiver), 20, "the outage is told")
         assert monitor.is_healthy()
 
-        again = embedded_redis.start(tmp_path, private_redis.port)
+        again = EmbeddedRedis(tmp_path, private_redis.port).serve()
         try:
             wait_until(lambda: ("redis-unreachable", "cleared") in told(receiver), 20, "the return is told")
         finally:

@@ -63,7 +63,7 @@ def test_a_replica_knows_whether_it_is_ready_before_it_answers_anybody(house: Re
 @pytest.fixture(scope="module")
 def own_redis(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRedis]:
     """Of the replica and the worker below. Each test leaves it as it was."""
-    server = embedded_redis.start(tmp_path_factory.mktemp("own"), embedded_redis.free_port())
+    server = EmbeddedRedis(tmp_path_factory.mktemp("own"), embedded_redis.free_port()).serve()
     yield server
     server.stop()
 
