@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 import psutil
-from tqdm import tqdm
 
 from ops.bench.system import serving
 from ops.load import prompts
@@ -19,7 +18,7 @@ from ops.options import NewFile, option
 from ops.plan import costs, fit
 from ops.plan.costs import Calibration, StageCost
 from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import SLOTS, MeasuredSystem, measure_iterations
+from ops.plan.measuring import MeasuredSystem, measure_iterations
 from ops.plan.mix import mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
@@ -46,24 +45,16 @@ class Measured:
 
 
 def measure() -> Measured:
-    """Some twenty seconds, with a bar. Raises RuntimeError where the system does not start."""
+    """Some twenty seconds. Raises RuntimeError where the system does not start."""
     sentences = prompts.load(None, 0)[:_NUM_TEXTS]
     texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
     plans = [*((clients, sentences) for clients in CLIENTS), (_TEXT_CLIENTS, texts)]
     mixes = [mix_of(some) for _, some in plans]
-    iterations: list[Iteration] = []
-    loads = []
-    with tqdm(total=len(SLOTS) + len(plans) + 1, desc="calibrate", unit="step", leave=False) as bar:
-        for found in measure_iterations(sentences, _ENGINE_S):
-            iterations += found
-            bar.update()
-        with serving(()) as up:
-            system = MeasuredSystem(up)
-            system.warm_up(sentences)
-            bar.update()
-            for (clients, some), mix in zip(plans, mixes, strict=True):
-                loads.append(system.measure(clients, some, mix, _LOAD_S))
-                bar.update()
+    iterations = measure_iterations(sentences, _ENGINE_S)
+    with serving(()) as up:
+        system = MeasuredSystem(up)
+        system.warm_up(sentences)
+        loads = [system.measure(*plan, mix, _LOAD_S) for plan, mix in zip(plans, mixes, strict=True)]
     return Measured(iterations, loads, len(os.sched_getaffinity(0)))
 
 
@@ -112,6 +103,7 @@ def calibrate(save: Path) -> None:
     Runs the engine alone, and then a system of its own on free ports, for some twenty seconds. Run nothing else
     meanwhile. The file has the costs of an iteration by what it computes, and of a request in API, Redis and worker.
     """
+    click.echo("this takes some twenty seconds ...", err=True)
     others = psutil.cpu_percent(interval=_LOOK_S)
     try:
         measured = measure()

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from tqdm import tqdm
 
 from ops.load import prompts as shipped
 from ops.options import RangedType, option, with_settings
@@ -19,8 +18,6 @@ from ops.plan.sizing import Goal, Sizer
 from scheduler.settings import Range, Settings
 
 _NUM_TEXTS = 600
-_NUM_REQUESTS = 6000  # served for each size that is tried
-_QUICK = 0.1
 
 
 @click.command()
@@ -35,7 +32,6 @@ _QUICK = 0.1
         show_default=f"{DEFAULT_FILE} if there is one, else the one that ships",
         help="File that `miniserve calibrate` wrote.")  # fmt: skip
 @option("--json", is_flag=True)
-@option("--quick", is_flag=True)
 @with_settings(
     "mode", "max_batch", "max_wait_ms", "kv_budget_tokens", "max_slots", "max_iteration_tokens", "max_stall_ms"
 )
@@ -49,15 +45,12 @@ def plan(settings: Settings, rate: float, p95: float, json: bool, **asked: Any) 
         raise click.UsageError(f"--mode {settings.mode} has no workers to size; take continuous or static")
     calibration = costs.read(asked["calibration"] or (DEFAULT_FILE if DEFAULT_FILE.exists() else costs.SHIPPED))
     mix, goal = _mix(asked["prompts"]), Goal(rate, p95 / 1e3)
-    with tqdm(desc="plan", unit="size", leave=False, disable=None) as bar:
-        number = round((_QUICK if asked["quick"] else 1.0) * _NUM_REQUESTS)
-        sizer = Sizer(calibration, mix, asked["cores"] or inf, settings, number, bar.update)
-        found = report.report(sizer, goal)
+    found = report.report(Sizer(calibration, mix, asked["cores"] or inf, settings), goal)
     if json:
-        click.echo(json_format.dumps(found.document(), indent=2))
+        click.echo(json_format.dumps(found, indent=2))
         return
     click.echo(f"costs: {calibration.machine}, {calibration.date}, commit {calibration.commit}")
-    click.echo("\n".join(found.lines()))
+    click.echo(report.words_of(found))
 
 
 def _mix(path: Path | None) -> Mix:

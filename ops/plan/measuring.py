@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import cycle
+from itertools import chain, cycle
 
 import numpy as np
 
@@ -41,13 +41,11 @@ class _PlanKeeper(Observations):
         self.plan = plan
 
 
-def measure_iterations(texts: Sequence[str], seconds: float) -> Iterator[list[Iteration]]:
+def measure_iterations(texts: Sequence[str], seconds: float) -> list[Iteration]:
     """The engine alone, with each number of slots for so long."""
-    requests = [request for text in requests_of(texts) for request in text]
-    weights = load_weights()
-    for number in SLOTS:
-        engine = new_engine(weights, Settings(max_slots=number), time.monotonic)
-        yield list(_iterations(engine, cycle(requests), seconds, random.Random(0)))
+    requests, weights = cycle(chain.from_iterable(requests_of(texts))), load_weights()
+    engines = [new_engine(weights, Settings(max_slots=number), time.monotonic) for number in SLOTS]
+    return [one for engine in engines for one in _iterations(engine, requests, seconds, random.Random(0))]
 
 
 def _iterations(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from math import ceil, floor, inf
@@ -44,14 +43,13 @@ class Size:
 
 @dataclass(slots=True)
 class Sizer:
-    """Tries sizes. `looked` hears of every one."""
+    """Tries sizes."""
 
     costs: Calibration
     mix: Mix
     cores: float = inf  # that all processes share
     settings: Settings = field(default_factory=Settings)
     num_requests: int = 6000  # served for each size that is tried
-    looked: Callable[[], None] = lambda: None
     _known: dict[tuple[float, Size], Outcome] = field(default_factory=dict)
 
     def outcome(self, rate_per_s: float, size: Size) -> Outcome:
@@ -60,7 +58,6 @@ class Sizer:
             deployment = Deployment(size.workers, size.replicas, self.cores, settings=self.settings)
             outcome = Service(deployment, self.costs, self.mix).run(OpenLoop(rate_per_s, seed=1), self.num_requests)
             self._known[rate_per_s, size] = outcome
-            self.looked()
         return self._known[rate_per_s, size]
 
     def p95_s(self, rate_per_s: float, size: Size) -> float:
@@ -73,28 +70,19 @@ class Sizer:
         return Size(workers, replicas)
 
     def smallest(self, goal: Goal) -> Size:
-        """Raises GoalError where no size keeps the goal."""
+        """Grow by one process at a time, whichever helps more. Raises GoalError where no size keeps the goal."""
         if wall := self._wall(goal.rate_per_s):
             raise GoalError(wall)
+        p95_s = partial(self.p95_s, goal.rate_per_s)
         size = self.least(goal.rate_per_s)
         for _ in range(_MOST_STEPS):
-            reached_s = self.p95_s(goal.rate_per_s, size)
-            if reached_s <= goal.p95_s:
+            if (reached_s := p95_s(size)) <= goal.p95_s:
                 return size
-            better = self._larger(goal.rate_per_s, size, reached_s)
-            if better is None:
+            larger = min(Size(size.workers + 1, size.replicas), Size(size.workers, size.replicas + 1), key=p95_s)
+            if reached_s < inf and p95_s(larger) > _LEAST_GAIN * reached_s:
                 break
-            size = better
+            size = larger
         raise GoalError(self._why_not(goal, size))
-
-    def _larger(self, rate_per_s: float, size: Size, reached_s: float) -> Size | None:
-        """One process more, or a quarter more of all where one is not enough; None where neither helps."""
-        workers, replicas = size.workers, size.replicas
-        quarter = Size(workers + ceil(workers / 4), replicas + ceil(replicas / 4))
-        if reached_s == inf and self.cores == inf:  # the queue grows, and there is room for more
-            return quarter
-        one = min(Size(workers + 1, replicas), Size(workers, replicas + 1), key=partial(self.p95_s, rate_per_s))
-        return next((more for more in (one, quarter) if self.p95_s(rate_per_s, more) < _LEAST_GAIN * reached_s), None)
 
     def _wall(self, rate_per_s: float) -> str:
         """What no number of processes can serve, by utilization alone; empty where there is none."""

@@ -25,7 +25,7 @@ def calibration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def plan(calibration: Path, *arguments: str) -> Result:
-    return CliRunner().invoke(main, ["plan", "--calibration", str(calibration), "--quick", *arguments])
+    return CliRunner().invoke(main, ["plan", "--calibration", str(calibration), *arguments])
 
 
 def test_a_plan_names_processes_and_an_advice_and_as_json_the_same_numbers(calibration: Path) -> None:
