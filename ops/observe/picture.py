@@ -23,7 +23,6 @@ from ops.observe import words
 from ops.observe.snapshot import Latency, Snapshot
 
 _LATENCIES = {"ttft": "TTFT", "itl": "ITL", "e2e": "E2E", "queue": "queue"}
-Row = tuple[str, RenderableType]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +76,12 @@ def _notes(frame: Frame, now: datetime) -> Iterator[Text]:
         yield Text("no answer yet", "dim")
 
 
-def _rows(rows: Sequence[Row]) -> Table:
+def _rows(rows: Sequence[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 1), expand=True)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
-    for row in rows:
-        table.add_row(*row)
+    for name, figures in rows:
+        table.add_row(name, Text(figures))  # as text: brackets would be markup
     return table
 
 
@@ -100,28 +99,28 @@ def _panels(figures: Snapshot) -> list[Panel]:
     ]
 
 
-def _queue(queue: dict[str, float | None]) -> list[Row]:
+def _queue(queue: dict[str, float | None]) -> list[tuple[str, str]]:
     held = None if queue["waiting"] is None or queue["running"] is None else queue["waiting"] + queue["running"]
-    dead = _alarming(words.count(queue["dead_letters"]), bool(queue["dead_letters"]))
+    reserved, dead = words.count(queue["reserved_tokens"]), words.count(queue["dead_letters"])
     return [
-        ("waiting", _told(words.count(queue["waiting"]), _oldest(queue["oldest_waiting_s"]))),
-        ("in Redis", Text.assemble(words.count(queue["depth"]), ("  dead letters ", "dim"), dead)),
-        ("running", _told(words.count(queue["running"]), _oldest(queue["oldest_running_s"]))),
-        ("requests", _bar(held, queue["max_requests"])),
-        ("tokens", _bar(queue["reserved_tokens"], queue["max_tokens"])),
+        ("waiting", f"{words.count(queue['waiting'])}{_oldest(queue['oldest_waiting_s'])}"),
+        ("in Redis", f"{words.count(queue['depth'])}  dead letters {dead}"),
+        ("running", f"{words.count(queue['running'])}{_oldest(queue['oldest_running_s'])}"),
+        ("requests", f"{words.count(held)} of {words.count(queue['max_requests'])}"),
+        ("tokens", f"{reserved} of {words.count(queue['max_tokens'])}"),
     ]
 
 
 def _oldest(age_s: float | None) -> str:
-    return f"oldest {words.seconds(age_s)}" if age_s else ""
+    return f"  oldest {words.seconds(age_s)}" if age_s else ""
 
 
-def _rates(rates: dict[str, Any]) -> list[Row]:
-    rows: list[Row] = [(name, words.rate(rates[f"{name}_per_s"])) for name in ("arrivals", "done", "tokens")]
+def _rates(rates: dict[str, Any]) -> list[tuple[str, str]]:
+    rows = [(name, words.rate(rates[f"{name}_per_s"])) for name in ("arrivals", "done", "tokens")]
     for name in ("refused", "failed"):  # with the type that is most of it
-        rate, by_type = rates[f"{name}_per_s"], rates[f"{name}_by_type"]
+        by_type = rates[f"{name}_by_type"]
         most = words.printable(max(by_type, key=lambda one: by_type[one], default=""))
-        rows.append((name, _told(_alarming(words.rate(rate), bool(rate)), most)))
+        rows.append((name, f"{words.rate(rates[f'{name}_per_s'])}  {most}"))
     return rows
 
 
@@ -141,18 +140,16 @@ def _percentile(value_s: float | None, highest_s: float | None) -> str:
     return (">= " if is_beyond else "") + words.seconds(value_s)
 
 
-def _capacity(figures: Snapshot) -> list[Row]:
+def _capacity(figures: Snapshot) -> list[tuple[str, str]]:
     law, capacity = figures.law, figures.capacity
     # No equation: the server takes lambda over a shorter window than L and W, and the residual over one for all three.
     rate, time = words.rate(law["arrival_rate_per_s"]), words.seconds(law["time_in_system_s"])
-    needed, live = capacity["workers_needed"], capacity["workers_live"]
-    is_short = needed is not None and live is not None and live < needed
     return [
         ("L, lambda, W", f"{words.number(law['number_in_system'])}, {rate}, {time}"),
         ("residual", f"{words.percent(law['residual'])} (L - lambda W)"),
-        ("utilization", _bar(capacity["utilization"], 1.0, words.percent(capacity["utilization"]))),
+        ("utilization", words.percent(capacity["utilization"])),
         ("next waits", f"{words.seconds(capacity['predicted_wait_s'])} (predicted)"),
-        ("workers", _alarming(f"{words.count(live)} live, {words.count(needed)} needed", is_short)),
+        ("workers", f"{words.count(capacity['workers_live'])} live, {words.count(capacity['workers_needed'])} needed"),
     ]
 
 
@@ -176,22 +173,6 @@ def _workers(figures: Snapshot) -> Panel:
     if not figures.workers:
         table.add_row(Text("none lives", "bold red"))
     return _panel(f"workers {len(figures.workers)}, API replicas {words.count(figures.api_replicas)}", table)
-
-
-def _told(number: str | Text, more: str) -> Text:
-    return Text.assemble(number, (f"  {more}" if more else "", "dim"))
-
-
-def _alarming(text: str, is_so: bool) -> Text:
-    return Text(text, style="bold red" if is_so else "")
-
-
-def _bar(used: float | None, limit: float | None, text: str = "") -> Table:
-    row = Table.grid(padding=(0, 1), expand=True)
-    row.add_column(ratio=1)
-    row.add_column(justify="right", no_wrap=True)
-    row.add_row(_progress(used, limit), text or f"{words.count(used)} of {words.count(limit)}")
-    return row
 
 
 def _progress(used: float | None, limit: float | None) -> ProgressBar:

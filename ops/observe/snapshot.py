@@ -51,6 +51,19 @@ _RATES = {
     "tokens_per_s": ("prompt_tokens", "generation_tokens"),
 }  # fmt: skip
 _RATES_BY_TYPE = {"failed_by_type": "request_failure", "refused_by_type": "admission_rejections"}
+# What the rules of the alerts look at: fields of Observed, Capacity and Health.
+_OBSERVED = {
+    "oldest_waiting_s": "oldest_waiting_seconds", "dead_letters": "dead_letters",
+    "redis_memory_bytes": "redis_memory_bytes", "redis_max_memory_bytes": "redis_max_memory_bytes",
+}  # fmt: skip
+_MEASURED = {
+    "residual": "littles_law_residual", "utilization": "utilization", "predicted_wait_s": "predicted_wait_seconds",
+}  # fmt: skip
+_HEALTH = {
+    "failing_share": "failing_ratio", "stuck_s": "stuck_seconds", "queue_time_s": "queue_time_mean_seconds",
+    "leaked_tokens": "leaked_tokens", "api_late_s": "api_late_seconds", "redis_evicts": "redis_evicts",
+    "redis_refuses_writes": "redis_refuses_writes", "foreign_workers": "foreign_workers",
+}  # fmt: skip
 _HISTOGRAMS = {
     "ttft": "time_to_first_token_seconds", "itl": "inter_token_latency_seconds",
     "e2e": "e2e_request_latency_seconds", "queue": "request_queue_time_seconds",
@@ -147,7 +160,7 @@ def _alerts(earlier: Scrape, later: Scrape, settings: Settings) -> tuple[Alert, 
     if later.value("miniserve_workers") is None:  # a server that does not report the numbers that the rules need
         return ()
 
-    def gauge(name: str, scrape: Scrape = later) -> float:
+    def gauge(name: str, scrape: Scrape = later) -> Any:
         return scrape.value(f"miniserve_{name}") or 0.0
 
     observed = Observed(
@@ -155,27 +168,11 @@ def _alerts(earlier: Scrape, later: Scrape, settings: Settings) -> tuple[Alert, 
         history=(_moment(earlier),),
         workers=tuple(WorkerFacts(str(number)) for number in range(int(gauge("workers")))),
         num_api_replicas=max(1, int(gauge("api_replicas"))),  # one has answered
-        oldest_waiting_s=gauge("oldest_waiting_seconds"),
-        dead_letters=int(gauge("dead_letters")),
-        redis_memory_bytes=int(gauge("redis_memory_bytes")),
-        redis_max_memory_bytes=int(gauge("redis_max_memory_bytes")),
+        **{field: gauge(metric) for field, metric in _OBSERVED.items()},
     )
-    capacity = Capacity(
-        residual=gauge("littles_law_residual"),
-        utilization=gauge("utilization"),
-        predicted_wait_s=gauge("predicted_wait_seconds"),
-        workers_needed=int(gauge("workers_needed")),
-    )
-    health = Health(
-        failing_share=gauge("failing_ratio"),
-        stuck_s=gauge("stuck_seconds"),
-        queue_time_s=gauge("queue_time_mean_seconds"),
-        leaked_tokens=int(gauge("leaked_tokens")),
-        api_late_s=gauge("api_late_seconds"),
-        redis_evicts=bool(gauge("redis_evicts")),
-        redis_refuses_writes=bool(gauge("redis_refuses_writes")),
-        foreign_workers=int(gauge("foreign_workers")),
-    )
+    measured = {field: gauge(metric) for field, metric in _MEASURED.items()}
+    capacity = Capacity(workers_needed=int(gauge("workers_needed")), **measured)
+    health = Health(**{field: gauge(metric) for field, metric in _HEALTH.items()})
     new_dead_letters = int(max(0.0, gauge("dead_letters") - gauge("dead_letters", earlier)))
     return holding(Situation(observed, capacity, health, new_dead_letters), settings)
 
