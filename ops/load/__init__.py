@@ -5,8 +5,7 @@
 | what is sent | prompts (with prompts.txt) |
 | one server's client, on connections that it keeps | client |
 | when it is sent | arrivals |
-| the loop | loop |
-| its clients, which the experiments and the drills use, too | traffic |
+| the loop and its clients, which the experiments and the drills use, too | traffic |
 | what came back | measurements |
 | options, progress, what is printed | command |
 """
