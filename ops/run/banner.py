@@ -20,7 +20,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
     body = """'{"sentence": "He goed to school"}'"""
     key = """ -H "Authorization: Bearer $MINISERVE_API_KEY\"""" if settings.api_keys_file else ""
     rows = [
-        ("ready", f"{url}  (in a browser: a page that corrects as you type)"),
+        ("ready", f"{url}  (in a browser: a page that corrects as you type; /ops shows the batch)"),
         ("try", f"curl -s {url}/correct{key} -H 'Content-Type: application/json' -d {body}"),
         ("model", f"{facts.num_parameters / 1e6:.2f} M parameters, {facts.num_layers} layers x {facts.width}"),
         ("sentences", f"up to {MAX_WORDS} words and {MAX_PROMPT_TOKENS} tokens; {MAX_OUTPUT_TOKENS} tokens out"),
