@@ -1,20 +1,28 @@
 """Draws the pictures of the documents from the real thing: `make pictures`, or `python -m tests.pictures [NAME ...]`.
 
-The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`. The fonts are
-those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most readers have.
+The page at `/` as a moving picture and as stills, wide and narrow, light and dark; a burst at `/ops`; `top`. The fonts
+are those of the machine: on Debian, fonts-inter and fonts-urw-base35 come nearest to what most readers have.
 """
 
 from __future__ import annotations
 
 import io
+import re
+import subprocess
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
+from rich.console import Console
 
+from ops.observe.picture import Frame, picture
+from ops.observe.top import Watch
+from scheduler.settings import Settings
 from tests.browser import chromium
 from tests.running_system import RunningSystem
 
@@ -27,8 +35,7 @@ TYPED = "Yesterday I go to the market and buyed some apples. My sister don’t l
 _WIDE, _NARROW = {"width": 1200, "height": 760}, {"width": 390, "height": 844}
 _FILM = {"width": 960, "height": 620}
 _LETTERS_A_FRAME = 3
-_LIVE_FRAMES = 48
-Frame = tuple[Image.Image, int]  # how long it is shown, in ms
+Shot = tuple[Image.Image, int]  # how long it is shown, in ms
 
 
 def page_stills(browser: Browser, url: str) -> None:
@@ -54,27 +61,42 @@ def page_film(browser: Browser, url: str) -> None:
 
 
 def live_film(browser: Browser, url: str) -> None:
-    page = open_page(browser, f"{url}/ops", viewport=_FILM, color_scheme="light")
+    page = open_page(browser, f"{url}/ops", viewport={"width": 960, "height": 800}, color_scheme="light")
     page.get_by_role("button", name="Send a burst").click()
-    expect(page.locator("#said")).to_contain_text("were answered", timeout=30_000)
     _save_film(_watching(page), DOCS / "live" / "live.webp")
 
 
-def _watching(page: Page) -> Iterator[Frame]:
-    """The burst in slow motion, at the pace at which it can be photographed."""
-    page.locator("#batch").evaluate("(stage) => scrollTo(0, stage.offsetTop - 12)")
-    clip = page.locator("#batch").bounding_box()
-    for _ in range(_LIVE_FRAMES):
-        yield _image(page.screenshot(clip=clip)), 180
+def _watching(page: Page) -> Iterator[Shot]:
+    """The burst in slow motion, at the pace at which it can be photographed, and what other policies would do."""
+    replay = page.locator("#replay")
+    while not replay.is_visible():
+        yield _photo(page), 250
+        page.wait_for_timeout(100)
+    yield _photo(page), 6000
 
 
-def _save_film(frames: Iterable[Frame], path: Path) -> None:
+def top_still(url: str) -> None:
+    """`miniserve top` under the load of 32 clients; its letters are those of the reader's machine."""
+    load = [sys.executable, "-m", "ops.cli", "loadtest", "--url", url, "--concurrency", "32", "--duration", "9s"]
+    console = Console(record=True, width=100, file=io.StringIO(), force_terminal=True)
+    with subprocess.Popen(load, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+        watch = Watch(Frame(url), Settings())
+        for _ in range(2):
+            time.sleep(3)
+            watch.read()
+        console.print(picture(watch.frame, datetime.now(UTC), console.width, "q quits"))
+    drawn = console.export_svg(title="miniserve top", unique_id="top")
+    without_fonts = re.sub(r"\s+@font-face \{.*?\}", "", drawn, flags=re.DOTALL)  # they would come from another host
+    (DOCS / "figures" / "top.svg").write_text(without_fonts)
+
+
+def _save_film(frames: Iterable[Shot], path: Path) -> None:
     images, durations = zip(*frames, strict=True)
     path.parent.mkdir(exist_ok=True)
     images[0].save(path, save_all=True, append_images=images[1:], duration=durations, loop=0, quality=80, method=6)
 
 
-def _writing(page: Page) -> Iterator[Frame]:
+def _writing(page: Page) -> Iterator[Shot]:
     """Somebody writes, looks at a correction, accepts it by keyboard, and then all others."""
     text, marks = page.get_by_role("textbox", name="Your text"), page.locator(".mark")
     yield _photo(page), 700
@@ -118,8 +140,11 @@ def main(names: list[str]) -> None:
                 page_stills(browser, system.url)
                 page_film(browser, system.url)
         if not names or "live" in names:
-            with RunningSystem("--max-slots", "6") as system:  # few enough that each is soon taken again
+            with RunningSystem("--demo") as system:
                 live_film(browser, system.url)
+    if not names or "top" in names:
+        with RunningSystem("--workers", "2") as system:
+            top_still(system.url)
 
 
 if __name__ == "__main__":
