@@ -162,7 +162,7 @@ class Observations:
             histograms.request_prefill_time.observe(now - sequence.admitted_s)
             histograms.time_to_first_token.observe(sequence.queue_s + now - sequence.admitted_s)
         if (live := self.live) is not None:
-            live.note(plan, policy.running, seconds)
+            live.note(plan, policy)
         self.note_deferred(plan.deferred_id)
 
     def note_deferred(self, request_id: str) -> None:

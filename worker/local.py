@@ -161,8 +161,8 @@ class LocalEngines(ApiMailbox):
             reserved_tokens=self._reserved_tokens,
         )
 
-    async def news(self, since: str) -> tuple[list[str], str]:
-        return [], since
+    async def news(self, since: str) -> NoReturn:
+        raise NeedsAQueue("There is no batch to see: this mode runs each request by itself. Choose another --mode.")
 
     async def find(self, request_id: str) -> NoReturn:
         raise NeedsAQueue(_NO_QUEUE)

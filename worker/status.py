@@ -53,8 +53,7 @@ class WorkerStatus:
 
             self._observations.live = LiveLog()
         else:
-            policy = self._policy
-            return self._observations.live.take(self._name, policy.limits.max_slots, len(policy.waiting))
+            return self._observations.live.take(self._name, self._policy.limits.max_slots)
         return ""
 
     def _look(self, now: float) -> None:

@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncGenerator, Callable
-from typing import Any
 
 from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest, bearer_of
 from api.http.lines import EVENT_HEADERS, NOTHING_NEW, event_of
 from api.http.replies import Reply
-from api.live.figures import figures
 from api.pages.files import file_reply
 from api.service.exchange import Exchange
-from api.service.fresh import Fresh
-from api.service.threads import PAGES, in_thread
-from scheduler.capacity.observed import Observed
+from api.service.readiness import Readiness
 from scheduler.errors import RateLimited, ServingError, Unauthorized
 
 MOST_VIEWERS = 32  # of one process
 LOOK_EVERY_S = 0.25
-_FIGURES_EVERY_S = 1.0  # they cost the most of it: once for all viewers
-_KEPT_S = 10.0  # of which rates are taken
 
 
 class Hub:
     """Used in an event loop."""
 
-    def __init__(self, services: Services) -> None:
-        self._observer, self._settings = services.observer, services.settings
+    def __init__(self, services: Services, readiness: Readiness) -> None:
+        self._observer, self._readiness = services.observer, readiness
         self._num_viewers = 0
-        self._seen: deque[Observed] = deque()
-        self._figures = Fresh(self._make_figures, _FIGURES_EVERY_S, services.clock)
 
     def watch(self, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
         """The body of an event stream. Raises RateLimited where too many watch already."""
@@ -43,34 +34,27 @@ class Hub:
         return self._events(is_over)
 
     async def _events(self, is_over: Callable[[], bool]) -> AsyncGenerator[bytes]:
-        shown, place = None, ""
+        shown, place = b"", ""
         try:
             yield b"retry: 1000\n\n"
             while not is_over():
+                batches: list[bytes] = []
                 try:
                     news, place = await self._observer.news(place)
-                    events = [event_of("batch", one) for one in news if "\n" not in one]  # a worker writes none
-                    if (latest := await self._figures.get()) is not shown:
-                        events.append(event_of("figures", json.dumps(latest)))
-                        shown = latest
+                    batches = [event_of("batch", one) for one in news if "\n" not in one]  # a worker writes none
+                    state = event_of("state", json.dumps(self._readiness.document()))
                 except ServingError as error:
-                    events = [event_of("problem", json.dumps({"detail": str(error)}))]
-                yield b"".join(events) or NOTHING_NEW
+                    state = event_of("problem", json.dumps({"detail": str(error)}))
+                yield b"".join([b"" if state == shown else state, *batches]) or NOTHING_NEW
+                shown = state
                 await asyncio.sleep(LOOK_EVERY_S)
         finally:
             self._num_viewers -= 1
 
-    async def _make_figures(self) -> dict[str, Any]:
-        seen = await self._observer.observe()
-        self._seen.append(seen)
-        while self._seen[0].now.at_s < seen.now.at_s - _KEPT_S:
-            self._seen.popleft()
-        return await in_thread(figures, self._seen[0], seen, self._settings, pool=PAGES)
-
 
 def add(app: Api, services: Services) -> None:
     """Add the page and what feeds it."""
-    hub = Hub(services)
+    hub = Hub(services, app.readiness)
 
     @app.get("/ops")
     async def show_live_view(_: Exchange, request: IncomingRequest) -> Reply:

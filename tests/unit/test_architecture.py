@@ -27,7 +27,7 @@ OURS = ("api", "ops", "scheduler", "worker")
 RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  # others are free outside scheduler/
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
-MAX_REQUEST_PATH_LINES = 8_348
+MAX_REQUEST_PATH_LINES = 8_344
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -179,8 +179,8 @@ def test_no_function_is_longer_than_the_ceiling_and_nine_in_ten_fit_twenty_lines
 
 
 PLUGINS = {
-    "api.tracing": 158, "api.live": 157, "api.learners": 88, "api.languagetool": 563, "api.kept": 169,
-    "api.streams": 124, "api.observe": 223, "api.openapi": 124, "worker.pools": 278,
+    "api.tracing": 158, "api.live": 76, "api.learners": 88, "api.languagetool": 563, "api.kept": 169,
+    "api.streams": 124, "api.observe": 223, "api.openapi": 124, "worker.pools": 274,
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from scheduler.capacity.observed import Observed
 from scheduler.errors import (
     Cancelled,
     DeadlineExceeded,
+    NeedsAQueue,
     QueueFull,
     RateLimited,
     RequestFailed,
@@ -170,6 +171,11 @@ def test_those_who_wait_are_bounded_and_served_in_the_order_of_arrival(local: Lo
     assert (seen.num_running, seen.num_waiting, seen.reserved_tokens) == (1, 2, 3 * request("x").reserved_tokens)
     assert served == ["first", "second", "third"]
     assert_balanced(call(local, local.observe()), done=3, refused_full=1, refused_sentences=2)
+
+
+def test_who_watches_is_told_that_there_is_no_batch(local: LocalEngines) -> None:
+    with pytest.raises(NeedsAQueue, match="--mode"):
+        call(local, local.news(""))
 
 
 def test_a_text_of_many_sentences_leaves_an_engine_to_others() -> None:

@@ -70,8 +70,6 @@ class HopObservations(Observations):
             self._committed_s = planned_s  # nobody here has run since the last commit
         for sequence in policy.joined:
             self.histograms.request_handoff_time.observe(max(0.0, self._committed_s - sequence.first_token_s))
-        if (live := self.live) is not None:
-            live.note_joined(policy.joined)
         super().note_iteration(plan, policy, planned_s, now)
 
 
