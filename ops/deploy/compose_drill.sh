@@ -89,7 +89,7 @@ say "building and starting"
 SECONDS=0
 $COMPOSE up -d --build >/dev/null 2>&1 || fail "up --build"
 wait_for "the first answer through the balancer" is_right
-for service in redis api worker dashboard monitor balancer; do wait_for "$service is healthy" is_healthy $service 1; done
+for service in redis api worker dashboard balancer; do wait_for "$service is healthy" is_healthy $service 1; done
 say "image miniserve:local has $(($(docker image inspect -f '{{.Size}}' miniserve:local) / 1000000)) MB, its base" \
   "$(($(docker image inspect -f '{{.Size}}' "${PYTHON_IMAGE:-python:3.11.14-slim}") / 1000000)) MB"
 

@@ -77,14 +77,9 @@ def _hold(drill: Drill, is_quick: bool, seed: int) -> Result:
 
 
 def said(result: Result) -> str:
-    """Whether it has passed, every check that was not met, and what else the drill has to show."""
+    """Whether it has passed, and every check that was not met."""
     lines = [f"{result.drill.name}: {'passed' if result.has_passed else 'FAILED'} in {result.seconds:g} s"]
-    lines += [f"  {one.what}: {one.value}, asked {one.bar}" for one in result.checks if not one.is_met]
-    if shown := result.drill.shown:
-        loads = {name: of for name, of in result.figures.items() if isinstance(of, dict) and shown[-1] in of}
-        rows = [[name, *(of.get(each) for each in shown)] for name, of in loads.items()]
-        lines.append(table(("", *(f">{name.replace('_', ' ')}" for name in shown)), rows))
-    return "\n".join(lines)
+    return "\n".join(lines + [f"  {one.what}: {one.value}, asked {one.bar}" for one in result.checks if not one.is_met])
 
 
 def _cells(result: Result) -> list[object]:

@@ -117,7 +117,6 @@ class Drill:
     what: str
     bar: str
     parts: tuple[Part, ...]
-    shown: tuple[str, ...] = ()  # of the figures with a name of their own: what the table below the row shows
 
 
 @dataclass(slots=True)

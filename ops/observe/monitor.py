@@ -6,6 +6,7 @@ here: a second monitor would send every alert twice, and a restarted one sends a
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import secrets
 import socket
@@ -18,7 +19,6 @@ import click
 
 from ops.observe.webhook import Webhook
 from ops.options import check_redis, with_settings
-from ops.run import health
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import measure
@@ -32,6 +32,7 @@ from worker.queue.protocol import MailboxDown
 logger = logging.getLogger(__name__)
 
 EVERY_S = 0.25  # a dead worker counts as live for 2.5 s; its alert is due within 3
+LONGEST_LOOK_S = 30.0  # one takes milliseconds, and up to four seconds where Redis hangs
 _LAST_POSTS_S = 1.0
 PAYLOAD_VERSION = 1
 _LOGGED = ("alert", "severity", "value", "limit", "sentence", "runbook")  # of a payload
@@ -65,18 +66,14 @@ def run(settings: Settings, observe: Callable[[], Observed]) -> int:
     where = hide_secret(settings.alert_webhook) if webhook is not None else None
     about = {"redis": hide_password(settings.redis_url), "slo_ms": settings.slo_ms, "webhook": where}
     logger.info("watching", extra=about)
-    is_silent = False
     with Signals() as signals:
         while not signals.num_stops:
             started_s = time.monotonic()
+            # Who hangs ends with a traceback, and is started again.
+            faulthandler.dump_traceback_later(LONGEST_LOOK_S, exit=True, file=2)
             watch.look(started_s)
-            try:
-                health.beat()
-            except OSError as error:
-                if not is_silent:
-                    logger.warning("no heartbeat: its health check will fail", extra={"reason": error.strerror})
-                is_silent = True
             signals.wait(started_s + EVERY_S - time.monotonic())
+    faulthandler.cancel_dump_traceback_later()
     if webhook is not None:
         webhook.close(_LAST_POSTS_S)
     logger.info("stopped")

@@ -1,4 +1,4 @@
-"""Health checks of containers: `python -m ops.run.health http PORT PATH STATUS | worker | monitor`.
+"""Health checks of containers: `python -m ops.run.health http PORT PATH STATUS | worker`.
 
 Exits 0 or says in one line what is wrong. It is run every few seconds for as long as a container lives, and so is no
 command of `miniserve`: what a check does not need is not imported.
@@ -9,14 +9,10 @@ from __future__ import annotations
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 
 PATIENCE_S = 3.0
 _MOST_FIELDS = 100  # of a head
-FRESH_S = 10.0  # a round of the monitor takes a quarter of a second, and up to four where Redis hangs
 
 
 def http_fault(port: str, path: str, wanted: str) -> str:
@@ -71,26 +67,6 @@ def has_lease(redis_url: str, hostname: str) -> bool:
     return any(name.decode().startswith(prefix) for name in leases)
 
 
-def monitor_fault() -> str:
-    """A monitor is healthy while Redis is away: it is there to say so, and a new start would forget what it said."""
-    with suppress(OSError):
-        facts = _beat_file().lstat()  # the folder is everybody's
-        if facts.st_uid == os.getuid() and time.time() - facts.st_mtime <= FRESH_S:
-            return ""
-    return f"no monitor has turned within {FRESH_S:g} s"
-
-
-def beat() -> None:
-    """A sign of life of the monitor: the time of a file's change. Raises OSError."""
-    _beat_file().touch(mode=0o600)
-
-
-def _beat_file() -> Path:
-    import tempfile  # of no use to the other checks
-
-    return Path(tempfile.gettempdir(), f"miniserve-monitor-{os.getuid()}")
-
-
 if __name__ == "__main__":
-    checks: dict[str, Callable[..., str]] = {"http": http_fault, "worker": worker_fault, "monitor": monitor_fault}
+    checks: dict[str, Callable[..., str]] = {"http": http_fault, "worker": worker_fault}
     sys.exit(checks[sys.argv[1]](*sys.argv[2:]) or 0)

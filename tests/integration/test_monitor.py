@@ -35,9 +35,6 @@ class Monitor:
         self._member.kill()
         self.process.wait()
 
-    def is_healthy(self) -> bool:
-        return subprocess.run([sys.executable, "-m", "ops.run.health", "monitor"], env=self.env).returncode == 0
-
 
 @pytest.fixture
 def receiver() -> Iterator[WebhookReceiver]:
@@ -53,11 +50,9 @@ def test_a_redis_that_dies_and_returns_is_told_and_the_monitor_goes_on(
     private_redis: EmbeddedRedis, receiver: WebhookReceiver, tmp_path: Path
 ) -> None:
     with Monitor(private_redis.url, receiver.url, tmp_path) as monitor:
-        wait_until(monitor.is_healthy, 10, "healthy")
         private_redis.process.kill()
         private_redis.process.wait()
         wait_until(lambda: ("redis-unreachable", "raised") in told(receiver), 20, "the outage is told")
-        assert monitor.is_healthy()
 
         again = EmbeddedRedis(tmp_path, private_redis.port).serve()
         try:
@@ -75,3 +70,15 @@ def test_a_signal_ends_the_monitor_while_redis_is_away_and_the_webhook_hangs(tmp
         monitor.process.terminate()
 
         assert monitor.process.wait() == 0
+
+
+def test_a_monitor_that_hangs_ends_itself_and_says_where(redis_url: str) -> None:
+    hang = "import time; from ops.cli import main; from ops.observe import monitor; monitor.LONGEST_LOOK_S = 0.5; "
+    hang += "monitor.Watch.look = lambda *_: time.sleep(3600); main()"
+
+    done = subprocess.run(
+        [sys.executable, "-c", hang, "monitor", "--redis-url", redis_url], capture_output=True, timeout=60
+    )
+
+    assert done.returncode == 1
+    assert b"Timeout" in done.stderr and b"monitor.py" in done.stderr

@@ -1,18 +1,14 @@
-"""The monitor's look, what it tells, and its sign of life."""
+"""The monitor's look, and what it tells."""
 
 from __future__ import annotations
 
 import json
-import os
-import time
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from ops.observe.monitor import Watch
-from ops.run import health
 from scheduler.capacity.observed import Moment, Observed, WorkerFacts
 from scheduler.settings import Settings, SettingsError
 
@@ -59,22 +55,6 @@ def test_the_log_tells_once_that_an_alert_is_raised_and_once_that_it_is_cleared(
     assert second["text"] == "miniserve critical cleared: no-live-worker. A worker is live again."
     assert first["id"] != second["id"] and (first["held_s"], second["held_s"]) == (0.0, 21.0)
     assert datetime.fromisoformat(first["at"]).tzinfo == UTC
-
-
-def test_a_monitor_is_healthy_for_a_while_after_its_beat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    healthy = [health.monitor_fault() == ""]
-    health.beat()
-    healthy.append(health.monitor_fault() == "")
-    (beat,) = tmp_path.iterdir()
-    os.utime(beat, (0, time.time() - health.FRESH_S - 1))
-    healthy.append(health.monitor_fault() == "")
-
-    monkeypatch.setattr("tempfile.tempdir", "/no/such/folder")
-    with pytest.raises(OSError):
-        health.beat()
-
-    assert healthy == [False, True, False]
 
 
 @pytest.mark.parametrize(
