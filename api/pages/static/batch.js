@@ -1,18 +1,18 @@
 // What the iterations of a worker mean, and what other policies would make of the same requests. Draws nothing.
 
 export const MOST_TOKENS = 32; // of an answer
-const NOTHING = { waiting: 0, cells: new Map(), freed: new Set(), done: [], numWanted: 0, numJoined: 0 };
+export const EMPTY = { waiting: 0, cells: new Map(), freed: new Set(), done: [], numWanted: 0, numJoined: 0 };
 
 /** The requests of one worker. They get numbers in the order of their admission: low slots are given first. */
 export class Batch {
   #running = new Map(); // slot: request
   #numSeen = 0;
-  #last = NOTHING;
+  #last = EMPTY;
 
   /** Returns the column of an iteration, and before it an empty one where the worker had nothing to do. */
   columnsOf([waiting, began, decoded, ended]) {
     const last = this.#last, wasIdle = last.cells.size && last.cells.size === last.freed.size && !last.waiting;
-    const column = { ...NOTHING, waiting, cells: new Map(), freed: new Set(ended), numWanted: Math.min(last.waiting, last.freed.size) };
+    const column = { ...EMPTY, waiting, cells: new Map(), freed: new Set(ended), numWanted: Math.min(last.waiting, last.freed.size) };
     const goOn = new Set(decoded);
     for (const slot of this.#running.keys()) if (!goOn.has(slot)) this.#running.delete(slot); // it was cancelled
     for (const slot of [...began, ...decoded].sort((one, other) => one - other)) {
@@ -35,12 +35,12 @@ export class Batch {
   idle() {
     const wasIdle = this.#last.cells.size === 0;
     this.#running.clear();
-    this.#last = NOTHING;
+    this.#last = EMPTY;
     return wasIdle ? [] : [this.#empty()];
   }
 
   #empty() {
-    return { ...NOTHING, next: this.#numSeen };
+    return { ...EMPTY, next: this.#numSeen };
   }
 }
 

@@ -1,6 +1,6 @@
 // The live view: events of the server become a moving picture, and words that say the same.
 
-import { Batch, MOST_TOKENS, replay } from "./batch.js";
+import { Batch, EMPTY, MOST_TOKENS, replay } from "./batch.js";
 import { fetchAskingForKey } from "./key.js";
 import { colourOf, draw } from "./lanes.js";
 
@@ -16,7 +16,7 @@ const SENTENCES = [
 ];
 const isStill = matchMedia("(prefers-reduced-motion: reduce)").matches; // then a new picture once a second
 const workers = new Map(); // by name
-let isPaused = false, numQueued = 0, drawn = [], count = {};
+let isPaused = false, isSending = false, numQueued = 0, drawn = [], count = {};
 
 const shows = {
   batch: take,
@@ -59,7 +59,10 @@ function take({ worker, slots, iterations }) {
   const columns = iterations.length ? iterations.flatMap((each) => one.batch.columnsOf(each)) : one.batch.idle();
   one.pending.push(...columns.map((column) => ({ ...column, numQueued })));
   one.heard = performance.now();
-  if (one.pending.length > MOST_BEHIND) count.skipped += one.pending.splice(0, one.pending.length - 60).length;
+  if (one.pending.length > MOST_BEHIND) {
+    count.skipped += one.pending.splice(0, one.pending.length - 60).length;
+    one.pending.unshift({ ...one.pending[0], ...EMPTY });
+  }
 }
 
 function newWorker(name, numSlots) {
@@ -81,9 +84,8 @@ function step(one) {
   count.iterations += column.cells.size > 0;
   count.wanted += column.numWanted;
   count.joined += column.numJoined;
-  if (one.name.endsWith(" prefill")) return; // others go on with its requests
   count.answered += column.done.length;
-  drawn.push(...column.done.filter((request) => request.isWhole));
+  if (!one.name.endsWith(" prefill")) drawn.push(...column.done.filter((request) => request.isWhole)); // there all have one token
   drawn = drawn.slice(-MOST_REPLAYED);
 }
 
@@ -129,7 +131,7 @@ function showReplay() {
     figure.querySelector("b").textContent = `${columns.length} iterations`;
     figure.querySelector("span").textContent = {
       continuous: "A freed slot is taken at once.",
-      static: `It ends with its longest member: ${share(columns.length * REPLAY_SLOTS - cells.length)} empty.`,
+      static: `A batch ends with its longest member: ${share(columns.length * REPLAY_SLOTS - cells.length)} empty.`,
       fixed: `Each decodes ${MOST_TOKENS} tokens: ${share(cells.filter((cell) => cell.isWasted).length)} wasted.`,
     }[policy];
     draw(canvas, columns, { numRows: REPLAY_SLOTS, height: 7, width: canvas.clientWidth / most, left: 0 });
@@ -166,14 +168,15 @@ function frame(now) {
 }
 
 async function burst() {
-  const button = byId("burst"), began = performance.now(), number = REQUESTS * SENTENCES.length;
-  button.disabled = true;
+  if (isSending) return;
+  isSending = true;
+  const began = performance.now(), number = REQUESTS * SENTENCES.length;
   newCount();
   say(`${number} sentences are on their way.`);
   const faults = (await Promise.all([...Array(REQUESTS)].map(send))).filter(Boolean);
   say(faults.length ? `The server refused ${faults.length} of ${REQUESTS} requests: ${faults[0]}`
     : `${number} sentences were answered in ${((performance.now() - began) / 1000).toFixed(2)} s; here they are in slow motion.`);
-  button.disabled = false;
+  isSending = false;
 }
 
 /** Returns why there is no answer, or nothing. */
