@@ -28,7 +28,7 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     all append calibrate calibration cores dashboard dashboard_hosts dashboard_open decode_workers
-    die_with_parent draw duration every most_changed once out p95 prefill_workers
+    demo die_with_parent draw duration every most_changed once out p95 prefill_workers
     prompts redraw requests_per_s role runs show target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
