@@ -1,6 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures clean
+.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures editor clean
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -89,6 +89,9 @@ test-system: $(SYSTEM) ## the drills in short form, a real browser, and Docker C
 pictures: $(SYSTEM) ## draw the pictures of / and /ops for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m tests.pictures
+
+editor: ## build the editor of the page from npm's packages, with the versions in ops/deploy/editor/build.sh; needs npm
+	@./ops/deploy/editor/build.sh
 
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh
