@@ -60,13 +60,32 @@ def access_faults(page: Page) -> list[str]:
     return faults
 
 
+_PASTE = """(box, text) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  box.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}"""
+
+
+def text_box(page: Page) -> Locator:
+    return page.get_by_role("textbox", name="Your text")
+
+
 def write(page: Page, text: str) -> None:
-    page.get_by_role("textbox", name="Your text").fill(text)
+    """Paste a text in place of what is there."""
+    text_box(page).press("Control+A")
+    text_box(page).evaluate(_PASTE, text)
 
 
 def marks(page: Page) -> Locator:
-    return page.locator("#result .mark")
+    """In the text, as far as it is near what is in view."""
+    return text_box(page).locator(".mark")
+
+
+def cards(page: Page) -> Locator:
+    """The corrections and notes beside the text."""
+    return page.locator("#cards > li")
 
 
 def expect_text(page: Page, text: str) -> None:
-    expect(page.get_by_role("textbox", name="Your text")).to_have_value(text)
+    expect(text_box(page).locator(".cm-line")).to_have_text(text.split("\n"))

@@ -23,16 +23,19 @@ from rich.console import Console
 from ops.observe.picture import Frame, picture
 from ops.observe.top import Watch
 from scheduler.settings import Settings
-from tests.browser import chromium
+from tests.browser import cards, chromium, marks, text_box, write
 from tests.running_system import RunningSystem
 
 DOCS = Path(__file__).parents[1] / "docs"
 TEXT = (
     "Last summer we was in Italy. My brother swimmed every day, and my sister have learned some Italian. "
-    "She enjoyed to talk to everybody. We didn’t wanted to go home."
+    "She enjoyed to talk to everybody. We didn’t wanted to go home.\n\n"
+    "Das Wetter war sehr gut, aber das Essen war nicht besser.\n\n"
+    "They still singing when we left, and if it will be warm next year, we go again."
 )
+NUM_PLACES = 8  # a correction or a note each
 TYPED = "Yesterday I go to the market and buyed some apples. My sister don’t likes them."
-_WIDE, _NARROW = {"width": 1200, "height": 760}, {"width": 390, "height": 844}
+_WIDE, _NARROW = {"width": 1280, "height": 760}, {"width": 390, "height": 844}
 _FILM = {"width": 960, "height": 620}
 _LETTERS_A_FRAME = 3
 Shot = tuple[Image.Image, int]  # how long it is shown, in ms
@@ -41,9 +44,9 @@ Shot = tuple[Image.Image, int]  # how long it is shown, in ms
 def page_stills(browser: Browser, url: str) -> None:
     for name, size, scheme in (("wide", _WIDE, "light"), ("narrow", _NARROW, "dark")):
         page = open_page(browser, url, viewport=size, color_scheme=scheme, device_scale_factor=1.5)
-        page.get_by_role("textbox", name="Your text").fill(TEXT)
-        expect(page.locator(".mark")).to_have_count(5)
-        page.locator(".mark").nth(3 if name == "wide" else 1).click()
+        write(page, TEXT)
+        expect(cards(page)).to_have_count(NUM_PLACES)
+        marks(page).nth(3).click()
         expect(page.get_by_role("group", name="Why")).to_be_visible()
         page.mouse.move(0, 0)
         _save_still(page, DOCS / "page" / f"{name}-{scheme}.png")
@@ -97,26 +100,29 @@ def _save_film(frames: Iterable[Shot], path: Path) -> None:
 
 
 def _writing(page: Page) -> Iterator[Shot]:
-    """Somebody writes, looks at a correction, accepts it by keyboard, and then all others."""
-    text, marks = page.get_by_role("textbox", name="Your text"), page.locator(".mark")
-    yield _photo(page), 700
-    text.click()
+    """Somebody writes, looks at two corrections, accepts by key and takes it back, and then accepts all."""
+    why = page.get_by_role("group", name="Why")
+    yield _photo(page), 900
+    text_box(page).click()
     for start in range(0, len(TYPED), _LETTERS_A_FRAME):
         page.keyboard.type(TYPED[start : start + _LETTERS_A_FRAME])
         yield _photo(page), 110
-    expect(marks).to_have_count(4)
-    yield _photo(page), 1200
-    for index, why in enumerate(("'yesterday' asks for", "tense of 'buy'")):
-        marks.nth(index).hover()
-        expect(page.get_by_role("group", name="Why")).to_contain_text(why)
-        yield _photo(page), 1900
-    page.get_by_role("button", name="Accept", exact=True).click()
-    page.mouse.move(0, 0)
-    expect(marks).to_have_count(3)
-    yield _photo(page), 1100
+    expect(marks(page)).to_have_count(4)
+    yield _photo(page), 1800
+    marks(page).nth(0).click()
+    expect(why).to_contain_text("'yesterday' asks for")
+    yield _photo(page), 2600
+    page.keyboard.press("Control+Enter")
+    expect(why).to_contain_text("tense of 'buy'")
+    yield _photo(page), 2000
+    for keys, count in (("a", 3), ("Control+z", 4)):
+        page.keyboard.press(keys)
+        expect(marks(page)).to_have_count(count)
+        yield _photo(page), 1700
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#notice")).to_contain_text("No verb mistakes found")
-    yield _photo(page), 2200
+    expect(page.locator("#notice")).to_have_text("4 corrected.")
+    page.mouse.move(0, 0)
+    yield _photo(page), 3400
 
 
 def _photo(page: Page) -> Image.Image:

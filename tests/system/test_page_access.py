@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from api.grammar.reasons import Reason
-from tests.browser import access_faults, marks, write
+from tests.browser import access_faults, cards, marks, write
 from tests.system.conftest import Open
 
 ENGLISH = {"code": "en", "confidence": 0.9}
@@ -16,7 +17,7 @@ WANTED = {"type": "urn:miniserve:problem:unauthorized", "status": 401, "detail":
 
 
 def empty(page: Page) -> None:
-    expect(page.locator("#empty")).to_be_visible()
+    expect(page.get_by_role("textbox")).to_have_attribute("aria-placeholder", re.compile("Type or paste"))
 
 
 def corrected(page: Page) -> None:
@@ -25,9 +26,10 @@ def corrected(page: Page) -> None:
     expect(page.get_by_role("group", name="Why")).to_be_visible()
 
 
-def too_long(page: Page) -> None:
-    write(page, "We saw " + "many " * 70 + "birds.")
+def unread(page: Page) -> None:
+    write(page, "We saw " + "many " * 70 + "birds.\n\nDas ist nicht gut, und ich weiß nicht, warum.")
     expect(page.locator("#notice")).to_be_visible()
+    marks(page).last.click()
 
 
 def nothing_found(page: Page) -> None:
@@ -44,7 +46,6 @@ def asks_for_a_key(page: Page) -> None:
 def counted(page: Page) -> None:
     page.get_by_role("switch", name="Count what I miss").check()
     corrected(page)
-    page.keyboard.press("Escape")
     page.get_by_role("button", name="Accept all").click()
     expect(page.locator("#learner-list li").first).to_be_visible()
 
@@ -59,7 +60,7 @@ def every_reason(page: Page) -> None:
     result = {"edits": edits, "explanation": "", "corrected": "", "notes": [], "language": ENGLISH}
     page.route("**/correct/batch", lambda route: route.fulfill(json={"results": [result]}))
     write(page, "".join(f"{'word':20}" for _ in places))
-    expect(marks(page)).to_have_count(len(places))
+    expect(cards(page)).to_have_count(len(places))
 
 
 def live(page: Page) -> None:
@@ -79,7 +80,7 @@ def docs_with_an_answer(page: Page) -> None:
 
 
 STATES = {
-    empty: "/", corrected: "/", too_long: "/", nothing_found: "/", asks_for_a_key: "/", counted: "/", every_reason: "/",
+    empty: "/", corrected: "/", unread: "/", nothing_found: "/", asks_for_a_key: "/", counted: "/", every_reason: "/",
     live: "/ops", live_after_a_burst: "/ops", docs_with_an_answer: "/docs",
 }  # fmt: skip
 

@@ -6,8 +6,7 @@ import json
 
 from playwright.sync_api import Page, Route, expect
 
-from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
-from tests.browser import expect_text, marks, write
+from tests.browser import cards, expect_text, marks, text_box, write
 
 LONG = "We saw " + "many " * 70 + "birds."
 
@@ -26,7 +25,7 @@ def test_a_busy_server_is_asked_again_when_it_said(page: Page) -> None:
     page.route("**/correct/batch", busy_once)
     write(page, "He goed to school.")
 
-    expect(page.locator("#notice")).to_contain_text("The server is busy. Trying again in 1 s.")
+    expect(page.locator("#notice")).to_contain_text("The server is busy. Trying again in 1 second.")
     expect(page.locator("#status")).to_contain_text("Trying again in 1 second.")
     expect(marks(page)).to_have_count(1)
     expect(page.locator("#notice")).to_be_hidden()
@@ -54,7 +53,7 @@ def test_the_newest_text_wins_and_the_older_request_is_aborted(page: Page) -> No
 
     write(page, "She go to school.")
 
-    expect(marks(page).locator("ins")).to_have_text("goes")
+    expect(cards(page).locator("ins")).to_have_text("goes")
     assert [json.loads(body)["sentences"] for body in aborted] == [["He goed to school."]]
 
 
@@ -64,8 +63,8 @@ def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.post_data))
 
-    page.get_by_role("textbox", name="Your text").press("Control+End")
-    page.get_by_role("textbox", name="Your text").press_sequentially(" She go.")
+    text_box(page).press("Control+End")
+    text_box(page).press_sequentially(" She go.")
 
     expect(marks(page)).to_have_count(3)
     assert [json.loads(body)["sentences"] for body in sent] == [["They was late. She go."]]
@@ -75,21 +74,21 @@ def test_a_text_of_many_sentences_is_sent_in_parts(page: Page) -> None:
     paragraphs = (["He goed home.", "We are here."], ["He goed to it.", "We sat on the mat."])  # short words end these
     write(page, "\n\n".join([*(" ".join(40 * sentences) for sentences in paragraphs), "They was late."]))
 
-    expect(marks(page)).to_have_count(81)
+    expect(page.locator("#count")).to_have_text("81 corrections")
     expect(page.locator("#notice")).to_be_hidden()
-    expect(page.locator(".unread")).to_have_count(0)
 
 
 def test_a_sentence_over_the_limit_is_marked_and_its_neighbours_are_read(page: Page) -> None:
     text = f"He goed to it. {LONG} They was like me. She go with plan B. {LONG}"
     write(page, text)
 
-    expect(marks(page)).to_have_count(3)
-    expect(page.locator(".unread")).to_have_text([LONG, LONG])
-    expect(page.locator(".unread-why").first).to_contain_text("has 73 words; the model takes 64 words")
-    expect(page.locator("#notice")).to_contain_text("2 sentences were not read")
+    expect(page.locator("#count")).to_have_text("3 corrections")
+    expect(page.locator(".mark.hue-too-long")).to_have_text([LONG, LONG])
+    page.locator(".mark.hue-too-long").first.click()
+    expect(page.get_by_role("group", name="Why")).to_contain_text("has 73 words; the model takes 64 words")
     page.get_by_role("button", name="Accept all").click()
     expect_text(page, text.replace("goed", "went").replace("was", "were").replace("go with", "goes with"))
+    expect(page.locator("#notice")).to_have_text("3 corrected. Not checked: 2 sentences too long.")
 
 
 def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
@@ -99,28 +98,18 @@ def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
     expect(page.locator("#status")).to_contain_text("No part of the text could be checked.")
 
 
-def test_a_part_in_another_language_is_named_beside_corrections_and_without(page: Page) -> None:
-    foreign = "Das ist nicht gut, und ich weiß nicht, warum."
+def test_another_language_is_no_success_and_has_a_colour_of_its_own(page: Page) -> None:
+    foreign, notice = "Das ist nicht gut, und ich weiß nicht, warum.", page.locator("#notice")
     write(page, f"He goed home.\n\n{foreign}")
-    expect(marks(page)).to_have_count(1)
-    expect(page.locator("#notice-text")).to_have_text(PARTLY_ENGLISH)
-    expect(page.locator("#status")).to_contain_text(f"1 correction. {PARTLY_ENGLISH}")
+    expect(page.locator("#count")).to_have_text("1 correction")
+    expect(page.locator(".mark.hue-not-english")).to_have_text(foreign)
 
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#notice-text")).to_have_text(f"{NOTHING_FOUND} {PARTLY_ENGLISH}")
+    expect(notice).to_have_text("1 corrected. Not checked: 1 part not in English.")
+    expect(notice).to_have_class("notice foreign")
 
     write(page, foreign)
-    expect(page.locator("#notice-text")).to_have_text(NOT_ENGLISH)
-
-
-def test_corrections_come_on_a_button_where_that_is_wanted(page: Page) -> None:
-    page.get_by_role("switch", name="Check as I type").uncheck()
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url))
-    write(page, "He goed to school.")
-    assert sent == []
-
-    page.get_by_role("button", name="Check", exact=True).click()
-
-    expect(marks(page)).to_have_count(1)
-    assert len(sent) == 1
+    expect(notice).to_have_text("This seems not to be English. Nothing was checked.")
+    write(page, "We are here.")
+    expect(notice).to_have_text("No verb mistakes found.")
+    expect(notice).to_have_class("notice good")

@@ -1,15 +1,16 @@
 // "You often miss": the server counts a learner's mistakes under a random id, if somebody asks for it: reasons and verbs, never
-// text. Accepting a correction is what counts, once; a mistake that is seen at every pause is not. The id and a name, which
-// goes nowhere, are kept in this browser until all is forgotten.
+// text. Accepting a correction is what counts, once; a mistake that is seen at every pause is not. The id is kept in this
+// browser until all is forgotten.
 
 import { fetchWithKey } from "./key.js";
-import { make } from "./marks.js";
+import { make } from "./cards.js";
 import { hueOf } from "./reasons.js";
 import { correct } from "./service.js";
 import { paragraphs, sentences } from "./text.js";
 
 const KEPT = "miniserve.learner";
-const MOST = 5; // reasons shown
+const MOST = 3; // reasons shown
+const COUNTED_MS = 600; // a count is written within 250 ms of its answer
 const EXAMPLES = {
   irregular_past: "He *goed* -> *went* to school.",
   irregular_participle: "She has *writed* -> *written* it.",
@@ -48,27 +49,28 @@ const EXAMPLES = {
   question_order: "Why *you didn't* -> *didn't you* come?",
 };
 
+const $ = (id) => document.getElementById(id);
+
 export class Learner {
-  #list; #id;
+  #id = null; #say;
 
-  /** `list`: where to show what is missed. Begins with a new id where there is none. */
-  constructor(list) {
-    this.#list = list;
-    const { id = newId(), name = "" } = JSON.parse(localStorage.getItem(KEPT) ?? "{}");
+  /** `say(sentence)` says something to those who hear the page. */
+  constructor(say) {
+    this.#say = say;
+    $("learner-on").addEventListener("change", () => (this.#id ? this.#forget() : this.#begin(newId())));
+    const kept = localStorage.getItem(KEPT);
+    if (kept) this.#begin(JSON.parse(kept).id);
+  }
+
+  #begin(id) {
     this.#id = id;
-    this.name = name;
+    localStorage.setItem(KEPT, JSON.stringify({ id })); // 1.0 kept a name, too
+    this.#show();
   }
 
-  get name() {
-    return JSON.parse(localStorage.getItem(KEPT)).name;
-  }
-
-  set name(name) {
-    localStorage.setItem(KEPT, JSON.stringify({ id: this.#id, name }));
-  }
-
-  /** Count the sentences of these corrections; `edits` are all that the page knows of. Whether there was something to count. */
-  async accepted(text, chosen, edits) {
+  /** Count the sentences of these corrections; `edits` are all that the page knows of. */
+  accepted(text, chosen, edits) {
+    if (!this.#id) return;
     const found = new Set();
     for (const part of paragraphs(text)) {
       for (const piece of sentences(part.text)) {
@@ -78,35 +80,39 @@ export class Learner {
         for (const edit of edits) edit.isCounted ||= found.has(piece.text) && isInside(edit);
       }
     }
-    if (found.size === 0) return false;
+    if (found.size === 0) return;
     const giveUp = () => Promise.reject(new Error("not now")); // counts are not worth a wait
     const way = { signal: new AbortController().signal, onOutcome() {}, pause: giveUp, extra: { learner_id: this.#id } };
-    return correct([...found], way).then(() => true, () => false);
+    correct([...found], way).then(() => setTimeout(() => this.#show(), COUNTED_MS), () => {});
   }
 
-  async show() {
-    const response = await fetchWithKey(`/learners/${this.#id}`).catch(() => null);
+  async #show() {
+    $("learner-on").checked = Boolean(this.#id);
+    const id = this.#id, response = id && await fetchWithKey(`/learners/${id}`).catch(() => null);
     const reasons = response?.ok ? (await response.json()).reasons : [];
+    if (id !== this.#id) return; // it was turned off meanwhile
     const most = reasons.toSorted((a, b) => b.count - a.count).slice(0, MOST);
-    this.#list.replaceChildren(...most.map(item));
-    return most.length;
+    $("learner-list").replaceChildren(...most.map(item));
+    $("learner").hidden = most.length === 0;
   }
 
-  /** Returns whether the server has forgotten the learner; this browser does in any case. */
-  async forget() {
+  async #forget() {
+    const id = this.#id;
+    this.#id = null;
     localStorage.removeItem(KEPT);
-    this.#list.replaceChildren();
-    const response = await fetchWithKey(`/learners/${this.#id}`, { method: "DELETE" }).catch(() => null);
-    return Boolean(response?.ok || [404, 501].includes(response?.status)); // 501: it counts for nobody
+    this.#show();
+    const response = await fetchWithKey(`/learners/${id}`, { method: "DELETE" }).catch(() => null);
+    const isGone = response?.ok || [404, 501].includes(response?.status); // 501: it counts for nobody
+    this.#say(isGone ? "Forgotten." : "Forgotten here; the server could not be reached and forgets within 90 days.");
   }
 }
 
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
 function item({ reason, title, count, verbs }) {
-  const name = make("b", hueOf(reason), title);
+  const name = make("b", "", title);
   const about = `${count}×${verbs?.length ? `: ${verbs.map((verb) => verb.verb ?? verb).join(", ")}` : ""}`;
   const [before, was, becomes, after] = (EXAMPLES[reason] ?? "").split(/\*([^*]+)\* -> \*([^*]+)\*/);
   const example = was ? make("span", "example", before, make("del", "", was), " ", make("ins", "", becomes), after) : "";
-  return make("li", hueOf(reason), make("span", "", name, ` ${about}`), example);
+  return make("li", hueOf({ reason }), make("span", "", name, ` ${about}`), example);
 }

@@ -15,5 +15,5 @@ const FAMILIES = {
 };
 const FAMILY_OF = new Map(Object.entries(FAMILIES).flatMap(([family, slugs]) => slugs.map((slug) => [slug, family])));
 
-/** The class of a reason's colour; a reason that is newer than this table has a colour of its own. */
-export const hueOf = (slug) => `mark-${FAMILY_OF.get(slug) ?? "other"}`;
+/** The class of the colour of a place; a reason that is newer than this table has a colour of its own. */
+export const hueOf = ({ reason, code }) => `hue-${code ?? FAMILY_OF.get(reason) ?? "other"}`;

@@ -7,6 +7,7 @@ import { sentences } from "./text.js";
 const MAX_ITEMS = 64, MAX_UNITS = 38_000; // of a request: the server takes 64 sentences and 40,000 characters
 const BUSY = [429, 503, 504];
 const TOO_MUCH = [413, 422];
+const UNREAD = ["not-english", "too-long"];
 const WAIT_S = 2, LONGEST_WAIT_S = 30;
 
 /** The server will not do it, and asking again is of no use. */
@@ -46,7 +47,7 @@ async function send(texts, way) {
   const busy = [];
   for (const [at, text] of texts.entries()) {
     const answer = problem ?? results[at];
-    if (answer.edits) way.onOutcome(text, outcomeOf(answer));
+    if (answer.edits) way.onOutcome(text, outcomeOf(text, answer));
     else if (BUSY.includes(answer.status)) busy.push([text, answer]);
     else await cut(text, answer, way);
   }
@@ -88,29 +89,26 @@ const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
 async function cut(text, problem, way) {
   let pieces = TOO_MUCH.includes(problem.status) ? sentences(text) : [];
   if (pieces.length === 1) pieces = sentences(text, true);
-  const outcome = { edits: [], unread: [], foreign: "" };
+  const outcome = { places: [] };
   if (pieces.length < 2) {
-    outcome.unread.push({ start: 0, end: text.length, why: problem.detail });
+    outcome.places.push({ start: 0, end: text.length, original: text, code: "too-long", detail: problem.detail });
     outcome.failed = problem.status >= 500;
   } else {
     const found = new Map();
     await correct([...new Set(pieces.map((piece) => piece.text))], { ...way, onOutcome: (piece, one) => found.set(piece, one) });
     for (const piece of pieces) {
-      const at = (one) => ({ ...one, start: one.start + piece.start, end: one.end + piece.start });
       const one = found.get(piece.text);
-      outcome.edits.push(...one.edits.map(at));
-      outcome.unread.push(...one.unread.map(at));
-      outcome.foreign ||= one.foreign && "part";
+      outcome.places.push(...one.places.map((place) => ({ ...place, start: place.start + piece.start, end: place.end + piece.start })));
       outcome.failed ||= one.failed;
     }
   }
   way.onOutcome(text, outcome);
 }
 
-/** `foreign`: whether "all" or a "part" of the text seems not to be English; `isClean`: it is read, and nothing is found. */
-function outcomeOf({ edits, language, notes }) {
-  const unread = notes.filter((note) => note.code === "too-long").map((note) => ({ ...note, why: note.detail }));
-  const isAll = language.code !== "en" && !edits.length;
-  const foreign = isAll ? "all" : notes.some((note) => note.code === "not-english") ? "part" : "";
-  return { edits, unread, foreign, isClean: !isAll && !edits.length };
+/** The edits of an answer, and its notes on what was not checked, in the order of the text. */
+function outcomeOf(text, { edits, notes }) {
+  const unread = notes
+    .filter(({ code, start, end }) => UNREAD.includes(code) && !edits.some((edit) => edit.start < end && edit.end > start))
+    .map((note) => ({ ...note, original: text.slice(note.start, note.end) }));
+  return { places: [...edits, ...unread].sort((one, other) => one.start - other.start) };
 }

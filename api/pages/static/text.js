@@ -39,35 +39,9 @@ export function sentences(text, isEveryMark = false) {
   return found;
 }
 
-/** How a text was changed: [start, end) became `added` units. */
-export function change(before, after) {
-  const most = Math.min(before.length, after.length);
-  let start = 0, tail = 0;
-  while (start < most && before[start] === after[start]) start++;
-  while (tail < most - start && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
-  return { start, end: before.length - tail, added: after.length - tail - start };
-}
-
-/** The places that a change left alone, moved to where they are now. */
-export function moved(places, { start, end, added }) {
-  const by = added - (end - start);
-  return places
-    .filter((one) => one.end < start || one.start > end)
-    .map((one) => (one.start > end ? { ...one, start: one.start + by, end: one.end + by } : one));
-}
-
-export function applied(text, edits) {
-  let out = "", at = 0;
-  for (const edit of edits) {
-    out += text.slice(at, edit.start) + edit.replacement;
-    at = edit.end;
-  }
-  return out + text.slice(at);
-}
-
-/** What makes two edits the same to somebody who ignored one: the words, the reason and their neighbours. */
-export function signature(text, edit) {
-  const before = /\S*\s*$/.exec(text.slice(Math.max(0, edit.start - 40), edit.start))[0];
-  const after = /^\s*\S*/.exec(text.slice(edit.end, edit.end + 40))[0];
-  return JSON.stringify([before.trim(), edit.original, edit.replacement, edit.reason, after.trim()]);
+/** What makes two places the same to somebody who ignored one: the words, the reason and their neighbours. */
+export function signature(text, place) {
+  const before = /\S*\s*$/.exec(text.slice(Math.max(0, place.start - 40), place.start))[0];
+  const after = /^\s*\S*/.exec(text.slice(place.end, place.end + 40))[0];
+  return JSON.stringify([before.trim(), place.original, place.replacement, place.reason ?? place.code, after.trim()]);
 }

@@ -1,0 +1,120 @@
+// The corrections and notes of a text as a list beside it. The open one has its reason and its buttons; on a phone the list is
+// that one alone, at the foot of the screen.
+
+import { hueOf } from "./reasons.js";
+
+const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const NOTES = { "not-english": "Not English", "too-long": "Not read" };
+
+export function make(tag, className, ...children) {
+  const node = document.createElement(tag);
+  if (className) node.className = className;
+  node.append(...children);
+  return node;
+}
+
+/** Always below 100 %: the model is never certain. */
+const percent = (confidence) => `${Math.min(99.9, Math.floor(confidence * 1000) / 10)} % sure`;
+
+const becomes = ({ replacement }) => (replacement ? "becomes " : "goes");
+
+const titleOf = (place) => place.title ?? NOTES[place.code];
+
+/** A place in words, for those who hear it. */
+export const spoken = (place) =>
+  place.code ? `${titleOf(place)}. ${place.detail}` : `${place.original} ${becomes(place)}${place.replacement}. ${place.explanation}`;
+
+export class Cards {
+  #list; #actions; #drawn = "";
+
+  /** `actions`: `open(place)`, null for none; `step(by)`; `accept(place)`; `ignore(place)`; `leave()`, back to the text. */
+  constructor(list, actions) {
+    this.#list = list;
+    this.#actions = actions;
+    list.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  /** Whether the focus is in the list. */
+  get hasFocus() {
+    return this.#list.contains(document.activeElement);
+  }
+
+  draw(places) {
+    this.#places = places;
+    const drawn = JSON.stringify(places.map(({ original, replacement, code, isOpen }) => [original, replacement, code, isOpen]));
+    if (drawn === this.#drawn) return;
+    this.#drawn = drawn;
+    const isFocused = this.hasFocus;
+    this.#list.replaceChildren(...places.map((place, index) => this.#item(place, index)));
+    if (isFocused) this.focus();
+  }
+
+  /** Move the focus to the open card; to the text where none is open. */
+  focus() {
+    const card = this.#list.querySelector(".open");
+    if (card) card.querySelector(".tools button").focus();
+    else this.#actions.leave();
+  }
+
+  /** Scroll the list so that the open card is level with its place, which is at `top` of the screen. */
+  align(top) {
+    const card = this.#list.querySelector(".open");
+    if (!card) return;
+    const { offsetTop, offsetHeight } = card, { clientHeight } = this.#list;
+    this.#list.scrollTop = Math.max(offsetTop - Math.max(0, top - this.#list.getBoundingClientRect().top), offsetTop + offsetHeight - clientHeight);
+  }
+
+  #places = [];
+
+  #item(place, index) {
+    const words = make("span", "words");
+    if (place.code) words.append(make("ins", "", titleOf(place)));
+    else {
+      words.append(make("del", "", place.original), " ", make("span", "unseen", becomes(place)));
+      if (place.replacement) words.append(make("ins", "", place.replacement));
+    }
+    const line = this.#button("line", () => this.#actions.open(place.isOpen ? null : this.#places[index]), words);
+    if (!place.code) line.append(make("span", "unseen", ", "), make("span", "why", titleOf(place)));
+    line.setAttribute("aria-expanded", place.isOpen);
+    const item = make("li", `${hueOf(place)}${place.isOpen ? " open" : ""}`, line);
+    if (place.isOpen) item.append(this.#card(place, index));
+    return item;
+  }
+
+  #card(place, index) {
+    const act = (what) => () => this.#actions[what](this.#places[index]);
+    const tools = make("div", "tools");
+    if (!place.code) tools.append(this.#button("main", act("accept"), "Accept", key("A")));
+    tools.append(this.#button("", act("ignore"), "Ignore", key("I")), this.#button("close", () => this.#actions.leave(), "Close"));
+    const why = make("p", "card-why", place.explanation ?? place.detail);
+    if (!place.code) why.append(" ", make("span", "sure", percent(place.confidence)));
+    const card = make("div", "card", why, tools);
+    card.setAttribute("role", "group");
+    card.setAttribute("aria-label", "Why");
+    return card;
+  }
+
+  #button(className, act, ...children) {
+    const button = make("button", className, ...children);
+    button.type = "button";
+    button.addEventListener("click", act);
+    return button;
+  }
+
+  #key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const open = this.#places.find((place) => place.isOpen);
+    if (STEPS[event.key]) this.#actions.step(STEPS[event.key]);
+    else if (event.key === "Escape") this.#actions.leave();
+    else if (event.key === "a" && open && !open.code) this.#actions.accept(open);
+    else if (event.key === "i" && open) this.#actions.ignore(open);
+    else return;
+    event.preventDefault();
+  }
+}
+
+function key(name) {
+  const node = make("kbd", "", name);
+  node.setAttribute("aria-hidden", "true");
+  return node;
+}
