@@ -2,6 +2,9 @@
 .DEFAULT_GOAL := help
 .PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures editor clean
 
+# Not sh: of `pip | sed` the status must be that of pip.
+SHELL := /bin/bash
+.SHELLFLAGS := -o pipefail -c
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -48,10 +51,11 @@ install: $(RUN) ## make .venv with the project in it, and nothing that only test
 $(VENV)/.%: requirements/%.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "miniserve needs python3 >= 3.11; found: $$($(PYTHON) --version 2>&1). Name another one: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@echo "installing $$(grep -c '^[a-z]' $<) packages into $(VENV): a minute at most ..."
+	@echo "installing $$(grep -c '^[a-z]' $<) packages into $(VENV), which takes about a minute:"
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || \
 	  { rm -rf $(VENV); echo "no virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --require-hashes --requirement $<
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip --disable-pip-version-check install --no-deps --require-hashes --requirement $< | \
+	  sed -unE 's,^(Collecting|Processing) ([^ ]*/)?([^ ;]+).*,  \3,p; s/^Installing.*/unpacking them .../p'
 	@PYTHONWARNINGS=ignore $(PIP) install --no-deps --editable .
 	@touch $(VENV)/.run $(if $(filter test system,$*),$(TEST)) $@
 
