@@ -16,8 +16,8 @@ from click.core import ParameterSource
 
 from ops.options import (
     ALL_SETTINGS,
-    API_SETTINGS,
     LOGGING,
+    PROCESS_SETTINGS,
     check_keys,
     check_redis,
     check_spans,
@@ -157,7 +157,7 @@ def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool
 
 
 @main.command()
-@with_settings(*API_SETTINGS, is_redis_required=True)
+@with_settings(*PROCESS_SETTINGS["api"], is_redis_required=True)
 def api(settings: Settings) -> None:
     """One API replica: HTTP in front of the queue. Start as many as you like."""
     _prepare("api", settings)
@@ -168,10 +168,7 @@ def api(settings: Settings) -> None:
 
 
 @main.command()
-@with_settings(
-    "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
-    "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *LOGGING, is_redis_required=True,
-)  # fmt: skip
+@with_settings(*PROCESS_SETTINGS["worker"], is_redis_required=True)
 @option("--role", type=click.Choice(["all", "prefill", "decode"]), default="all", show_default=True,
         help="All of a request, only reading prompts, or only decoding what such a worker has read.")  # fmt: skip
 def worker(settings: Settings, role: str) -> None:

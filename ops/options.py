@@ -33,6 +33,23 @@ LOGGING = ("log_format", "log_level")
 # What a command with many settings shows first.
 _COMMON = ("redis_url", "host", "port", "api_keys_file", "workers", "mode")
 _MANY = 10
+# Those that each process takes. `up` takes all and passes them on; four are of `up` alone.
+PROCESS_SETTINGS = {
+    "api": (
+        "redis_url", "redis_memory_mb", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins",
+        "api_processes", "mode", "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests",
+        "max_queue_tokens", "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", "otel_endpoint", *LOGGING,
+    ),
+    "worker": (
+        "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
+        "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *LOGGING,
+    ),
+    "monitor": ("redis_url", "slo_ms", "alert_webhook", "request_timeout_s", *LOGGING),
+    "up": ("redis_port", "workers", "break_", "dashboard_port"),
+}  # fmt: skip
+# What a command with many settings shows first.
+_COMMON = ("redis_url", "host", "port", "api_keys_file", "workers", "mode")
+_MANY = 10
 API_SETTINGS = (
     "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
     "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",

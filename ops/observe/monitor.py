@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from ops.observe.webhook import Webhook
-from ops.options import check_redis, with_settings
+from ops.options import PROCESS_SETTINGS, check_redis, with_settings
 from ops.run.supervisor import Signals
 from scheduler.capacity.alerts import Alerts, Change
 from scheduler.capacity.measure import measure
@@ -39,9 +39,7 @@ _LOGGED = ("alert", "severity", "value", "limit", "sentence", "runbook")  # of a
 
 
 @click.command()
-@with_settings(
-    "redis_url", "slo_ms", "alert_webhook", "request_timeout_s", "log_format", "log_level", is_redis_required=True
-)
+@with_settings(*PROCESS_SETTINGS["monitor"], is_redis_required=True)
 def monitor(settings: Settings) -> None:
     """Watch the system, and report to the log and a webhook when an alert is raised or cleared.
 

@@ -6,7 +6,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from ops.options import API_SETTINGS, flag_name
+from ops.options import PROCESS_SETTINGS, flag_name
 from ops.run.model_facts import read_model_facts
 from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_PROMPT_TOKENS, MAX_WORDS
 from scheduler.settings import Settings
@@ -54,7 +54,7 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
 def _alike(settings: Settings) -> str:
     """The options that make a replica answer as this one does. Not --log-level: `up` has one of its own."""
     usual, options = Settings(), []
-    for name in API_SETTINGS:
+    for name in PROCESS_SETTINGS["api"]:
         value = getattr(settings, name)
         if value != getattr(usual, name) and name not in ("redis_url", "port", "log_level"):
             is_secret = name == "otel_endpoint" and ("@" in value or "?" in value)

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli import main
-from ops.options import ALL_SETTINGS, build_settings, flag_name, with_settings
+from ops.options import ALL_SETTINGS, PROCESS_SETTINGS, build_settings, flag_name, with_settings
 from scheduler.settings import Settings, variable
 
 COMMANDS = ("up", "api", "worker", "correct", "top", "loadtest", "bench", "eval")
@@ -88,6 +88,12 @@ def test_every_option_of_every_command_has_a_variable_named_after_it(command: st
     for option in main.get_command(None, command).params:
         if isinstance(option, click.Option) and option.name != "help_all":
             assert option.envvar == variable(max(option.opts, key=len).lstrip("-").replace("-", "_"))
+
+
+def test_every_setting_is_named_for_the_processes_that_take_it() -> None:
+    named = {name for names in PROCESS_SETTINGS.values() for name in names}
+
+    assert named == {*ALL_SETTINGS}, "name it in PROCESS_SETTINGS of ops/options.py, then: make generate"
 
 
 @pytest.mark.parametrize("command", ["loadtest", "bench"])
