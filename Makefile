@@ -1,6 +1,10 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures editor clean
+=======
+.PHONY: help install lock generate up test test-quick test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures clean
+>>>>>>> c69eca76 (Say in each red of the architecture the rule and what to do)
 
 # Not sh: of `pip | sed` the status must be that of pip.
 SHELL := /bin/bash
@@ -23,6 +27,7 @@ TEST_PROCESSES ?= 4
 PYTEST := $(BIN)/python -m pytest -q
 # A file stays in one process, in which its systems start once; those with many processes come last.
 PYTEST_PARALLEL := $(PYTEST) -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+SLOW := bench batch_invariance linear_text memory_of_requests capacity_simulated
 OLDEST_RQ := 2.12.0
 MUTMUT := $(VENV)/mutmut-3.8.1
 RQ_TESTS := $(addprefix tests/integration/test_,rq_compatibility.py foreign_workers.py async_queue.py)
@@ -77,6 +82,9 @@ up: $(RUN) ## start Redis, one worker and one API replica in the foreground (UP_
 
 test: lint ## lint, and all tests but the drills and the training's
 	@$(PYTEST_PARALLEL)
+
+test-quick: lint ## lint, and the unit tests without the slowest: half a minute, to run while you work
+	@$(PYTEST_PARALLEL) tests/unit $(SLOW:%=--ignore tests/unit/test_%.py)
 
 test-unit test-contract test-integration test-e2e: test-%: $(TEST) ## one ring of tests
 	@$(PYTEST_PARALLEL) tests/$*

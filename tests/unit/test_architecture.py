@@ -27,6 +27,7 @@ OURS = ("api", "ops", "scheduler", "worker")
 RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  # others are free outside scheduler/
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
+RAISE = "take lines away, or raise {} by those of your feature and say in the commit what they are for"
 MAX_REQUEST_PATH_LINES = 8_344
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
@@ -86,7 +87,7 @@ def test_a_module_imports_only_what_its_package_may() -> None:
         if not _may_import(_module_name(path), name, modules)
     )
 
-    assert faults == []
+    assert faults == [], "MAY_IMPORT above says who may import whom: move the code, or pass the thing in"
 
 
 def _may_import(module: str, name: str, modules: set[str]) -> bool:
@@ -112,11 +113,13 @@ def _libraries(package: str) -> set[str]:
 
 @pytest.mark.parametrize("package", MUST_NOT_IMPORT)
 def test_a_pure_package_knows_no_time_no_chance_and_no_io(package: str) -> None:
-    assert _libraries(package) & MUST_NOT_IMPORT[package] == set()
+    found = _libraries(package) & MUST_NOT_IMPORT[package]
+    assert not found, f"{package} is pure: take what {sorted(found)} gives as an argument, from who calls it"
 
 
 def test_the_scheduler_needs_nothing_but_the_standard_library() -> None:
-    assert {"scheduler"} <= _libraries("scheduler") <= sys.stdlib_module_names | {"scheduler", "__future__"}
+    foreign = _libraries("scheduler") - sys.stdlib_module_names - {"scheduler", "__future__"}
+    assert not foreign, "scheduler/ needs the standard library alone: put this where it is called, in worker/ or ops/"
 
 
 def test_every_library_that_is_imported_is_declared() -> None:
@@ -130,11 +133,13 @@ def test_every_library_that_is_imported_is_declared() -> None:
     foreign = libraries - sys.stdlib_module_names - {*OURS, "miniserve", "_typeshed"}
     named = {name: {each.lower().replace("_", "-") for each in known.get(name, [name])} for name in foreign}
 
-    assert {name for name, names in named.items() if not names & (declared | brought)} == set()
+    missing = {name for name, names in named.items() if not names & (declared | brought)}
+    assert not missing, "declare it in pyproject.toml, then: make lock"
 
 
 def test_the_worker_package_itself_stays_empty() -> None:
-    assert (ROOT / "worker" / "__init__.py").read_text() == ""
+    text = (ROOT / "worker" / "__init__.py").read_text()
+    assert text == "", "api imports worker.queue, and must not load NumPy with it: put the code into a module"
 
 
 @pytest.mark.parametrize(("packages", "depth"), [(OURS, 9), (("api",), 2)], ids=["modules", "folders of the api"])
@@ -150,7 +155,7 @@ def test_imports_form_no_cycle(packages: tuple[str, ...], depth: int) -> None:
     try:
         TopologicalSorter(graph).prepare()
     except CycleError as error:
-        pytest.fail(" -> ".join(error.args[1]))
+        pytest.fail(f"{' -> '.join(error.args[1])}: move what both need into a module below them")
 
 
 def _cut(name: str, depth: int) -> str:
@@ -163,7 +168,7 @@ def test_no_file_is_longer_than_the_ceiling() -> None:
         str(path.relative_to(ROOT)): n for path in files if (n := len(path.read_text().splitlines())) > MAX_FILE_LINES
     }
 
-    assert long == {}
+    assert not long, f"a file has {MAX_FILE_LINES} lines at most: split it by reason to change"
 
 
 def test_no_function_is_longer_than_the_ceiling_and_nine_in_ten_fit_twenty_lines() -> None:
@@ -174,8 +179,10 @@ def test_no_function_is_longer_than_the_ceiling_and_nine_in_ten_fit_twenty_lines
         if isinstance(node, ast.FunctionDef)
     }
 
-    assert [where for where, length in lengths.items() if length > MAX_FUNCTION_LINES] == []
-    assert sum(length <= 20 for length in lengths.values()) >= 0.9 * len(lengths)
+    long = [where for where, length in lengths.items() if length > MAX_FUNCTION_LINES]
+    assert not long, f"a function has {MAX_FUNCTION_LINES} lines at most: name its parts"
+    share = sum(length <= 20 for length in lengths.values()) / len(lengths)
+    assert share >= 0.9, f"{share:.1%} of all functions have 20 lines at most; 90% should: split the longest of yours"
 
 
 PLUGINS = {
@@ -190,8 +197,10 @@ def test_a_plugin_keeps_its_ceiling_and_only_the_site_imports_it(plugin: str, mo
     served = [path for path in _sources() if path not in own and _module_name(path).split(".")[0] != "ops"]
     users = {_module_name(path) for path in served if any(_is_inside(name, plugin) for name in _imports(path))}
 
-    assert users <= {"api.site"}
-    assert 0 < sum(len(path.read_text().splitlines()) for path in own) <= most_lines
+    assert users <= {"api.site"}, f"the core does not know {plugin}: it adds itself, by its add(app, services)"
+    num_lines = sum(len(path.read_text().splitlines()) for path in own)
+    assert num_lines, f"{plugin} is gone: take it out of PLUGINS"
+    assert num_lines <= most_lines, f"{plugin} has {num_lines} lines: {RAISE.format('PLUGINS')}"
 
 
 def test_the_api_corrects_without_any_plugin() -> None:
@@ -205,4 +214,7 @@ def test_the_api_corrects_without_any_plugin() -> None:
 
 
 def test_what_a_request_loads_does_not_grow() -> None:
-    assert sum(request_path.files().values()) <= MAX_REQUEST_PATH_LINES
+    num_lines = sum(request_path.files().values())
+    assert num_lines <= MAX_REQUEST_PATH_LINES, (
+        f"they have {num_lines:,} lines: {RAISE.format('MAX_REQUEST_PATH_LINES')}"
+    )
