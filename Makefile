@@ -1,10 +1,6 @@
 # `make up` and `make test` work on a bare machine with python3 >= 3.11, python3-venv and make.
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help install lock generate up test test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures editor clean
-=======
-.PHONY: help install lock generate up test test-quick test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures clean
->>>>>>> c69eca76 (Say in each red of the architecture the rule and what to do)
+.PHONY: help install lock generate up test test-quick test-unit test-contract test-integration test-e2e test-system test-compose test-nightly test-training test-pythons mutants docs lint audit format train pictures editor clean
 
 # Not sh: of `pip | sed` the status must be that of pip.
 SHELL := /bin/bash
