@@ -38,8 +38,7 @@ class Webhook:
     """Posts what it is given, in a thread that ends with the process."""
 
     def __init__(self, url: str, pauses_s: Sequence[float] = PAUSES_S, most_waiting: int = MOST_WAITING) -> None:
-        self._url = url
-        self._pauses_s = pauses_s
+        self._url, self._pauses_s = url, pauses_s
         self._waiting: Queue[Mapping[str, Any]] = Queue(most_waiting)
         self._closing = threading.Event()
         self._opener = urllib.request.build_opener(_NoRedirects)
@@ -49,8 +48,7 @@ class Webhook:
         """Returns at once. Beyond the bound the oldest is given up: the newest says how things stand."""
         if self._waiting.full():
             with suppress(Empty):
-                self._say_given_up(self._waiting.get_nowait(), f"{self._waiting.maxsize} newer ones wait")
-                self._waiting.task_done()
+                self._end(self._waiting.get_nowait(), f"{self._waiting.maxsize} newer ones wait")
         self._waiting.put_nowait(payload)
 
     def close(self, patience_s: float) -> None:
@@ -63,34 +61,30 @@ class Webhook:
 
     def _run(self) -> None:
         while True:
-            payload = self._waiting.get()
-            if why_not := self._deliver(json.dumps(payload).encode()):
-                self._say_given_up(payload, why_not)
-            self._waiting.task_done()
+            payload, why_not = self._waiting.get(), ""
+            for pause_s in (*self._pauses_s, 0.0):
+                is_over, why_not = self._send(json.dumps(payload).encode())
+                if is_over or self._closing.wait(pause_s):
+                    break
+            self._end(payload, why_not)
 
-    def _deliver(self, body: bytes) -> str:
-        """Why it was given up; empty once it is taken."""
-        why_not = ""
-        for pause_s in (*self._pauses_s, 0.0):
-            status, why_not = self._send(body)
-            is_final = 400 <= status < 500 and status not in _WORTH_ANOTHER
-            if not why_not or is_final or self._closing.wait(pause_s):
-                break
-        return why_not
-
-    def _send(self, body: bytes) -> tuple[int, str]:
-        """Status (0: none) and what went wrong. An exception's text may hold the URL: only its type is shown."""
+    def _send(self, body: bytes) -> tuple[bool, str]:
+        """Whether no other attempt would help, and what went wrong; of an exception, whose text may hold the URL, the
+        type."""
         request = urllib.request.Request(self._url, body, {"Content-Type": "application/json"})
         try:
-            with self._opener.open(request, timeout=TIMEOUT_S) as response:
-                return response.status, ""
+            self._opener.open(request, timeout=TIMEOUT_S).close()
+            return True, ""
         except urllib.error.HTTPError as error:
             error.close()
-            return error.code, f"it answers {error.code}"
+            return 400 <= error.code < 500 and error.code not in _WORTH_ANOTHER, f"it answers {error.code}"
         except Exception as error:  # whatever it is, the alerts after this one go out
             reason = getattr(error, "reason", error)
-            return 0, type(reason if isinstance(reason, Exception) else error).__name__
+            return False, type(reason if isinstance(reason, Exception) else error).__name__
 
-    def _say_given_up(self, payload: Mapping[str, Any], why: str) -> None:
-        about = {"alert": payload.get("alert"), "status": payload.get("status")}
-        logger.error("alert not posted", extra={"webhook": hide_secret(self._url), "reason": why, **about})
+    def _end(self, payload: Mapping[str, Any], why_not: str) -> None:
+        """It is posted, or given up."""
+        if why_not:
+            about = {"alert": payload.get("alert"), "status": payload.get("status"), "reason": why_not}
+            logger.error("alert not posted", extra={"webhook": hide_secret(self._url), **about})
+        self._waiting.task_done()
