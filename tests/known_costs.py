@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from ops.plan.costs import Calibration, ForwardCost, StageCost
+from ops.plan.costs import Calibration, StageCost, WorkerCost
 from ops.plan.mix import Mix, SentenceSize
 
-FORWARD = ForwardCost(350e-6, 20e-6, 10e-6, 15e-6, 40e-9)
 COSTS = Calibration(
-    version=1,
+    version=2,
     machine="a machine of the tests",
     commit="none",
     date="2026-11-24 00:00 UTC",
     cores=2,
-    forward=FORWARD,
-    worker=StageCost(60e-6, 0.0, 30e-6),
+    worker=WorkerCost(410e-6, 10e-6),
     api=StageCost(90e-6, 150e-6, 80e-6),
     redis=StageCost(70e-6, 40e-6, 50e-6),
     client=StageCost(40e-6, 110e-6, 0.0),

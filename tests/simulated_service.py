@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ops.plan.clock import VirtualClock
-from ops.plan.costs import StageCost
 from ops.plan.mix import SentenceSize
 from ops.plan.queue import SimulatedQueue
 from ops.plan.worker import Job, WorkerModel, job_of
@@ -34,7 +33,7 @@ class CostModel:
     decode_s: float = 0.0010
     noise: float = 0.2  # relative standard deviation
 
-    def seconds(self, num_prompts: int, prompt_tokens: int, num_decodes: int, context_tokens: int) -> float:
+    def seconds(self, prompt_tokens: int, num_decodes: int) -> float:
         mean = self.fixed_s + self.prompt_s * prompt_tokens + self.decode_s * num_decodes
         return mean * max(0.2, self.dice.gauss(1.0, self.noise))
 
@@ -54,7 +53,7 @@ class Service:
         self._draw, self._limits, self._lose = draw, limits, lose
         self._dice, self._clock = random.Random(seed), VirtualClock()
         self._sums = IterationSums()
-        model = WorkerModel(CostModel(self._dice), StageCost(0.0, 0.0, 0.0), 0.0, self._note, claims_ahead=False)
+        model = WorkerModel(CostModel(self._dice), 0.0, self._note, claims_ahead=False)
         policies = [ContinuousBatching(limits) for _ in range(num_workers)]
         self._queue = SimulatedQueue(self._clock, model, policies, self._end)
         self._history: deque[Moment] = deque(maxlen=HISTORY)

@@ -14,7 +14,7 @@ from pathlib import Path
 from ops.bench.experiment import Plan, Row
 from ops.load import prompts
 from ops.plan.clock import VirtualClock
-from ops.plan.costs import ForwardCost, StageCost
+from ops.plan.costs import WorkerCost
 from ops.plan.mix import SentenceSize, mix_of
 from ops.plan.worker import SimulatedWorker, WorkerModel, job_of
 from ops.tables import table
@@ -67,8 +67,7 @@ def occupancy(policy: ContinuousBatching, sizes: Sequence[SentenceSize]) -> list
             state, request_number = doing.get(slot, ("idle", ""))
             rows.append({"iteration": iteration, "slot": slot, "state": state, "number": request_number})
 
-    clock, second = VirtualClock(), ForwardCost(1.0, 0.0, 0.0, 0.0, 0.0)
-    model = WorkerModel(second, StageCost(0.0, 0.0, 0.0), 0.0, note=note)
+    clock, model = VirtualClock(), WorkerModel(WorkerCost(1.0, 0.0), 0.0, note=note)
     worker = SimulatedWorker(clock, policy, model, claim=lambda _: None, finish=lambda _: None)
     worker.deliver([job_of(str(number), size, 0.0, None) for number, size in enumerate(sizes)])
     while clock.step():

@@ -17,8 +17,8 @@ from ops.load.arrivals import ClosedLoop
 from ops.options import NewFile, option
 from ops.plan import costs, fit
 from ops.plan.costs import Calibration, StageCost
-from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.measuring import MeasuredSystem, measure_iterations
+from ops.plan.fit import MeasuredLoad
+from ops.plan.measuring import MeasuredSystem
 from ops.plan.mix import mix_of
 from ops.plan.service import Deployment, Outcome, Service
 from ops.provenance import cpu_name, git_commit
@@ -28,7 +28,7 @@ CLIENTS = (1, 8, 64)  # each with one sentence a request
 _MANY = len(CLIENTS) - 1  # the load with the most clients
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
 _NUM_TEXTS = 400
-_ENGINE_S, _LOAD_S = 0.8, 2.5
+_LOAD_S = 2.5
 _QUIET_PERCENT, _LOOK_S = 6.0, 2.0
 _ROUNDS = 4  # of stage costs and numbers of wakes, which depend on each other
 _SIMULATED = 1500  # requests of a load
@@ -39,7 +39,6 @@ _NUM_HOPS = 6  # of a request: client, API, Redis, worker, and back
 class Measured:
     """All that a calibration is computed from."""
 
-    iterations: Sequence[Iteration]
     loads: Sequence[MeasuredLoad]
     cores: float
 
@@ -50,21 +49,20 @@ def measure() -> Measured:
     texts = [" ".join(sentences[at : at + _TEXT_SENTENCES]) for at in range(0, _NUM_TEXTS, _TEXT_SENTENCES)]
     plans = [*((clients, sentences) for clients in CLIENTS), (_TEXT_CLIENTS, texts)]
     mixes = [mix_of(some) for _, some in plans]
-    iterations = measure_iterations(sentences, _ENGINE_S)
     with serving(()) as up:
         system = MeasuredSystem(up)
         system.warm_up(sentences)
         loads = [system.measure(*plan, mix, _LOAD_S) for plan, mix in zip(plans, mixes, strict=True)]
-    return Measured(iterations, loads, len(os.sched_getaffinity(0)))
+    return Measured(loads, len(os.sched_getaffinity(0)))
 
 
 def calibration_of(measured: Measured) -> Calibration:
     """The costs with which the calculation does what was measured."""
-    forward, loads = fit.fit_forward(measured.iterations), measured.loads
+    loads = measured.loads
     first = {name: StageCost(0.0, loads[_MANY].cpu_s[name], 0.0) for name in fit.STAGES}
     found = Calibration(
         version=costs.VERSION, machine=cpu_name(), commit=git_commit(), date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        cores=measured.cores, forward=forward, worker=fit.fit_worker(forward, loads), hop_s=0.0, **first,
+        cores=measured.cores, worker=fit.fit_worker(loads), hop_s=0.0, **first,
     )  # fmt: skip
     for _ in range(_ROUNDS):
         outcomes = [simulated(found, load) for load in loads]
@@ -100,8 +98,8 @@ def lines(found: Calibration, measured: Measured) -> list[str]:
 def calibrate(save: Path) -> None:
     """Measure what requests cost on this machine, for `miniserve plan`.
 
-    Runs the engine alone, and then a system of its own on free ports, for some twenty seconds. Run nothing else
-    meanwhile. The file has the costs of an iteration by what it computes, and of a request in API, Redis and worker.
+    Runs a system of its own on free ports, for some twenty seconds. Run nothing else meanwhile. The file has the costs
+    of an iteration by what it computes, and of a request in API and Redis.
     """
     click.echo("this takes some twenty seconds ...", err=True)
     others = psutil.cpu_percent(interval=_LOOK_S)

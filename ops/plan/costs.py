@@ -9,9 +9,11 @@ import click
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from scheduler.observations import DECODE_WORK
+
 DEFAULT_FILE = Path("calibration.json")
 SHIPPED = Path(__file__).with_name("calibration.json")  # of the machine that the documents name
-VERSION: Final = 1
+VERSION: Final = 2
 _CHECKED = ConfigDict(extra="forbid")
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 
@@ -21,25 +23,21 @@ class CostsError(click.UsageError):
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
-class ForwardCost:
-    """An iteration of the engine."""
+class WorkerCost:
+    """An iteration of a worker, with its exchange with Redis: a + c w, as in `scheduler.capacity`."""
 
-    fixed_s: Seconds
-    prompt_s: Seconds  # a prompt that is read
-    prompt_token_s: Seconds  # each of its tokens
-    decode_s: Seconds  # a sequence that decodes
-    context_s: Seconds  # a cached token that it attends to
+    iteration_s: Seconds
+    unit_s: Seconds  # each prompt token, and DECODE_WORK times it a sequence that decodes
 
-    def seconds(self, num_prompts: float, prompt_tokens: float, num_decodes: float, context_tokens: float) -> float:
-        prompts_s = self.prompt_s * num_prompts + self.prompt_token_s * prompt_tokens
-        return self.fixed_s + prompts_s + self.decode_s * num_decodes + self.context_s * context_tokens
+    def seconds(self, prompt_tokens: float, num_decodes: float) -> float:
+        return self.iteration_s + self.unit_s * (prompt_tokens + DECODE_WORK * num_decodes)
 
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
 class StageCost:
     """A process that serves one thing after the other."""
 
-    wake_s: Seconds  # where it slept; of a worker: each exchange with Redis
+    wake_s: Seconds  # where it slept
     request_s: Seconds
     sentence_s: Seconds  # each sentence of the request
 
@@ -51,13 +49,12 @@ class StageCost:
 class Calibration:
     """One machine."""
 
-    version: Literal[1]
+    version: Literal[2]
     machine: str
     commit: str
     date: str
     cores: Annotated[float, Field(gt=0, le=4096)]  # that all processes share
-    forward: ForwardCost
-    worker: StageCost
+    worker: WorkerCost
     api: StageCost
     redis: StageCost
     client: StageCost  # the load generator's

@@ -8,12 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from ops.plan.costs import ForwardCost, StageCost
+from ops.plan.costs import StageCost, WorkerCost
 from ops.plan.mix import Mix
+from scheduler.observations import DECODE_WORK
 
 STAGES = ("api", "redis", "client")
-# One that the engine computed: prompts, their tokens, decodes, cached tokens that these read, and seconds of CPU.
-Iteration = tuple[int, int, int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,32 +52,12 @@ def least_squares(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
     return best
 
 
-def fit_forward(iterations: Sequence[Iteration]) -> ForwardCost:
-    """What an iteration costs by what it computes."""
-    measured = np.array(iterations, float)
-    rows = np.column_stack([np.ones(len(measured)), measured[:, :-1]])
-    return ForwardCost(*least_squares(rows, measured[:, -1]).tolist())
-
-
-def fit_worker(forward: ForwardCost, loads: Sequence[MeasuredLoad]) -> StageCost:
-    """What a worker does besides the forward pass: for each iteration, and for each sentence."""
-    rows, targets = [], []
-    for load in loads:
-        rows.append((load.iterations["n"], load.sentences))
-        targets.append(max(1e-6, load.cpu_s["worker"] - forward_s(forward, load)))
-    exchange_s, sentence_s = least_squares(np.array(rows, float), np.array(targets)).tolist()
-    return StageCost(exchange_s, 0.0, sentence_s)
-
-
-def forward_s(forward: ForwardCost, load: MeasuredLoad) -> float:
-    """Of a request's sentences: what their share of the iterations costs."""
-    sums = load.iterations
-    sentences = max(1e-9, sums["requests"])
-    steps = sums["outputs"] - sums["requests"]
-    # A step attends to the prompt and, on average, to half of the answer.
-    context = steps * (sums["prompts"] + sums["outputs"] / 2) / sentences
-    each = forward.seconds(sums["requests"], sums["prompts"], steps, context)
-    return each + forward.fixed_s * (sums["n"] - 1)
+def fit_worker(loads: Sequence[MeasuredLoad]) -> WorkerCost:
+    """Of each iteration, and of what it computes."""
+    sums = [load.iterations for load in loads]
+    rows = [(one["n"], one["prompts"] + DECODE_WORK * (one["outputs"] - one["requests"])) for one in sums]
+    targets = [max(1e-6, load.cpu_s["worker"]) for load in loads]
+    return WorkerCost(*least_squares(np.array(rows, float), np.array(targets)).tolist())
 
 
 def fit_stage(name: str, loads: Sequence[MeasuredLoad], wakes: Sequence[float]) -> StageCost:

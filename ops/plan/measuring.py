@@ -1,12 +1,9 @@
-"""Measures this machine for a calibration: the engine alone, then a whole system under a few short loads."""
+"""Measures this machine for a calibration: a whole system under a few short loads."""
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, cycle
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,58 +13,13 @@ from ops.load.arrivals import ClosedLoop, Limits
 from ops.load.measurements import Measurements, measure
 from ops.load.traffic import MEASURED, Traffic
 from ops.observe.scrape import scrape
-from ops.plan.fit import Iteration, MeasuredLoad
-from ops.plan.mix import Mix, requests_of
-from scheduler.batching import ContinuousBatching, StepPlan
-from scheduler.messages import CorrectionRequest, Delivery
-from scheduler.observations import Observations
-from scheduler.settings import Settings
-from worker.engine import Engine, new_engine
-from worker.model.weights import load_weights
+from ops.plan.fit import MeasuredLoad
+from ops.plan.mix import Mix
 
-SLOTS = (1, 4, 16, 64)
 _REPORTED_S = 0.6  # until the processes have reported what they counted
 _IDLE_S = 2.0
 _WARM_UP_S = 1.5
 _WARM_UP_CLIENTS = 16
-
-
-class _PlanKeeper(Observations):
-    """Keeps the last plan."""
-
-    plan: StepPlan
-
-    def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
-        self.plan = plan
-
-
-def measure_iterations(texts: Sequence[str], seconds: float) -> list[Iteration]:
-    """The engine alone, with each number of slots for so long."""
-    requests, weights = cycle(chain.from_iterable(requests_of(texts))), load_weights()
-    engines = [new_engine(weights, Settings(max_slots=number), time.monotonic) for number in SLOTS]
-    return [one for engine in engines for one in _iterations(engine, requests, seconds, random.Random(0))]
-
-
-def _iterations(
-    engine: Engine, requests: Iterator[CorrectionRequest], seconds: float, dice: random.Random
-) -> Iterator[Iteration]:
-    """As many new requests before each as chance wants, so that prompts and decode steps come in all proportions."""
-    engine.observations = keeper = _PlanKeeper()
-    most, number = engine.policy.limits.max_slots, 0
-    end_s = time.monotonic() + seconds
-    while time.monotonic() < end_s:
-        held = len(engine.policy.waiting) + len(engine.policy.running)
-        for _ in range(dice.randint(0 if held else 1, max(1, most // 2)) if held < most else 0):
-            number += 1
-            request = replace(next(requests), request_id=str(number))
-            engine.accept(Delivery(request, attempt=1, waited_s=0.0))
-        started_s = time.thread_time()
-        engine.step()
-        spent_s = time.thread_time() - started_s
-        plan = keeper.plan
-        prompts = [len(one.request.prompt_ids) for one in plan.prefills]
-        context = sum(len(one.request.prompt_ids) + len(one.output_ids) - 1 for one in plan.decodes)
-        yield len(prompts), sum(prompts), len(plan.decodes), context, spent_s
 
 
 class MeasuredSystem:

@@ -17,7 +17,7 @@ Answer = Callable[[Sequence[Job]], None]
 
 def policy_of(costs: Calibration, settings: Settings) -> ContinuousBatching:
     """That of a worker whose machine has these costs: see worker/engine.py."""
-    seconds = costs.forward.seconds(WARM_UP_PROMPTS, WARM_UP_PROMPTS * WARM_UP_TOKENS, 0, 0)
+    seconds = costs.worker.seconds(WARM_UP_PROMPTS * WARM_UP_TOKENS, 0)
     return policy_for(settings, WARM_UP_PROMPTS * WARM_UP_TOKENS / max(seconds, 1e-6))
 
 

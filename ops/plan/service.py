@@ -80,7 +80,7 @@ class Service:
         self._clients = [Process(clock, costs.client.wake_s)] if deployment.has_clients else []
         self._redis = Process(clock, costs.redis.wake_s)
         self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
-        model = WorkerModel(costs.forward, costs.worker, costs.hop_s)
+        model = WorkerModel(costs.worker, costs.hop_s)
         policies = [policy_of(costs, deployment.settings) for _ in range(deployment.workers)]
         self._queue = SimulatedQueue(clock, model, policies, self._send_answers)
         self._stages: dict[str, Sequence[Process | SimulatedWorker]] = {

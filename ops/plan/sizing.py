@@ -9,7 +9,7 @@ from math import ceil, floor, inf
 import click
 
 from ops.load.arrivals import OpenLoop
-from ops.plan.costs import Calibration, ForwardCost, StageCost
+from ops.plan.costs import Calibration
 from ops.plan.mix import Mix
 from ops.plan.service import Deployment, Outcome, Service
 from scheduler.messages import MAX_OUTPUT_TOKENS
@@ -126,17 +126,14 @@ class Sizer:
 
     @property
     def worker_s(self) -> float:
-        """CPU of a request in a worker with a full batch."""
-        return self.mix.sentences_per_text * sentence_s(self.costs.forward, self.costs.worker, self.mix, self.settings)
+        """CPU of a request in a worker with as many sentences in its batch as the KV budget has room for."""
+        prompt, output = self.mix.mean
+        reserved = prompt + MAX_OUTPUT_TOKENS
+        at_once = max(1.0, min(self.settings.max_slots, self.settings.kv_budget_tokens / reserved))
+        cost = self.costs.worker
+        own_s = cost.seconds(prompt, output - 1) - cost.iteration_s
+        return self.mix.sentences_per_text * (own_s + output / at_once * cost.iteration_s)
 
     @property
     def all_s(self) -> float:
         return self.api_s + self.redis_s + self.worker_s
-
-
-def sentence_s(forward: ForwardCost, worker: StageCost, mix: Mix, settings: Settings) -> float:
-    """With as many sentences in the batch as the KV budget has room for."""
-    prompt, output = mix.mean
-    at_once = max(1.0, min(settings.max_slots, settings.kv_budget_tokens / (prompt + MAX_OUTPUT_TOKENS)))
-    own_s = forward.seconds(1, prompt, output - 1, (output - 1) * (prompt + output / 2)) - forward.fixed_s
-    return own_s + worker.request_s + worker.sentence_s + output / at_once * (forward.fixed_s + worker.wake_s)

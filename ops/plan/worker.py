@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ops.plan.clock import VirtualClock
-from ops.plan.costs import ForwardCost, StageCost
+from ops.plan.costs import WorkerCost
 from ops.plan.mix import SentenceSize
 from scheduler.batching import ContinuousBatching, StepPlan
 from scheduler.messages import EOS_ID, MAX_OUTPUT_TOKENS, CorrectionRequest, Delivery
@@ -36,8 +36,7 @@ def job_of(name: str, size: SentenceSize, accepted_s: float, text: Any) -> Job:
 class WorkerModel:
     """What its iterations cost, and who looks at them."""
 
-    forward: ForwardCost
-    exchange: StageCost
+    cost: WorkerCost
     hop_s: float  # to Redis and back, each
     note: Callable[[StepPlan, float], None] = lambda plan, seconds: None  # sees every iteration as it begins
     claims_ahead: bool = True  # else what waits between two iterations is in the next, as if Redis took no time
@@ -124,11 +123,8 @@ class SimulatedWorker:
             self._turn()
 
     def _compute(self, plan: StepPlan) -> None:
-        num_prompts, num_decodes = len(plan.prefills), len(plan.decodes)
-        prompts = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
-        exchange = self._model.exchange
-        work_s = self._model.forward.seconds(num_prompts, prompts, num_decodes, _context(plan))
-        work_s += exchange.wake_s + num_prompts * exchange.of_request(1)
+        prompt_tokens = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
+        work_s = self._model.cost.seconds(prompt_tokens, len(plan.decodes))
         self.busy_s += work_s
         self.num_wakes += 1
         self._is_computing = True
@@ -143,12 +139,3 @@ class SimulatedWorker:
         if ended:
             self._finish([jobs.pop(sequence.request_id) for sequence, _ in ended])
         self._turn()
-
-
-def _context(plan: StepPlan) -> int:
-    """Cached tokens that the decoding sequences attend to."""
-    return sum([_length(sequence) for sequence in plan.decodes])
-
-
-def _length(sequence: Delivery) -> int:
-    return len(sequence.request.prompt_ids) + len(sequence.output_ids)

@@ -53,7 +53,7 @@ def test_where_cores_are_without_number_any_rate_that_one_redis_serves_has_a_pla
 ) -> None:
     """On machines so many times as slow."""
     shipped = costs.read(costs.SHIPPED)
-    parts = {name: asdict(getattr(shipped, name)) for name in ("forward", "worker", "api", "redis", "client")}
+    parts = {name: asdict(getattr(shipped, name)) for name in ("worker", "api", "redis", "client")}
     slower = {name: {each: factor * s for each, s in part.items()} for name, part in parts.items()}
     document = asdict(shipped) | slower | {"hop_s": factor * shipped.hop_s}
     (tmp_path / "slower.json").write_text(json.dumps(document))
@@ -81,7 +81,7 @@ def test_more_than_the_cores_can_do_is_refused_with_the_cores_it_would_take() ->
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [("{}", "Field required"), ("no json", "Invalid JSON"), (None, "cannot be read"), ({"version": 2}, "version"),
+    [("{}", "Field required"), ("no json", "Invalid JSON"), (None, "cannot be read"), ({"version": 1}, "version"),
      ({"hop_s": -1.0}, "hop_s")],
 )  # fmt: skip
 def test_a_file_that_is_no_calibration_is_refused_with_the_remedy(

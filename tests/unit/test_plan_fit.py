@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import asdict
-
 import numpy as np
 import pytest
 
 from ops.load.arrivals import ClosedLoop
 from ops.plan import calibrate, fit
 from ops.plan.calibrate import Measured
-from ops.plan.costs import Calibration, ForwardCost
-from ops.plan.fit import Iteration, MeasuredLoad
+from ops.plan.costs import Calibration
+from ops.plan.fit import MeasuredLoad
 from ops.plan.mix import Mix
 from ops.plan.service import Deployment, Service
-from tests.known_costs import COSTS, FORWARD, SENTENCES, TEXTS
-
-
-def iterations(cost: ForwardCost, noise: float) -> list[Iteration]:
-    dice = random.Random(3)
-    found = []
-    for _ in range(800):
-        prompts, decodes = dice.randint(0, 8), dice.randint(0, 60)
-        facts = prompts, sum(dice.randint(6, 30) for _ in range(prompts)), decodes, decodes * dice.randint(10, 40)
-        if any(facts):
-            found.append((*facts, cost.seconds(*facts) * max(0.5, dice.gauss(1.0, noise))))
-    return found
+from tests.known_costs import COSTS, SENTENCES, TEXTS
 
 
 def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
@@ -43,17 +29,7 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
 def measured_machine(costs: Calibration) -> Measured:
     loads = [as_measured(costs, SENTENCES, clients) for clients in calibrate.CLIENTS]
     loads.append(as_measured(costs, TEXTS, 16))
-    return Measured(iterations(costs.forward, 0.0), loads, costs.cores)
-
-
-def test_the_cost_of_an_iteration_is_found_again_through_noise() -> None:
-    found = fit.fit_forward(iterations(FORWARD, 0.05))
-
-    for facts in ((1, 12, 0, 0), (0, 0, 1, 20), (8, 130, 40, 900), (0, 0, 64, 1500)):
-        assert found.seconds(*facts) == pytest.approx(FORWARD.seconds(*facts), rel=0.02)
-    assert list(asdict(fit.fit_forward(iterations(FORWARD, 0.0))).values()) == pytest.approx(
-        list(asdict(FORWARD).values()), rel=1e-6
-    )
+    return Measured(loads, costs.cores)
 
 
 def test_no_cost_is_negative_where_the_noise_would_have_it_so() -> None:

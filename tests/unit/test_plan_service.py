@@ -8,7 +8,7 @@ from math import inf
 import pytest
 
 from ops.load.arrivals import ClosedLoop, OpenLoop
-from ops.plan.costs import Calibration, ForwardCost, StageCost
+from ops.plan.costs import Calibration, StageCost, WorkerCost
 from ops.plan.mix import Mix, SentenceSize
 from ops.plan.service import Deployment, Outcome, Service
 from scheduler.settings import Settings
@@ -23,9 +23,7 @@ def run(deployment: Deployment, traffic: object, mix: Mix = SENTENCES, number: i
 
 def only_worker(seconds: float) -> Calibration:
     """Iterations take so long whatever they compute; nothing else takes any time."""
-    return replace(
-        COSTS, forward=ForwardCost(seconds, 0.0, 0.0, 0.0, 0.0), api=FREE, redis=FREE, worker=FREE, hop_s=0.0
-    )
+    return replace(COSTS, worker=WorkerCost(seconds, 0.0), api=FREE, redis=FREE, hop_s=0.0)
 
 
 @pytest.mark.parametrize("mix", [SENTENCES, TEXTS], ids=["sentences", "texts"])
