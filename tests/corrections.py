@@ -8,7 +8,7 @@ the answer (`  > `), unless it is the sentence with all that is put in, and what
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from api.grammar.correction import Correction
@@ -27,6 +27,13 @@ MARK = re.compile(r"\{([^{}>]+)>([^{}]+) ([A-Z_]+)\}")
 
 def conclude(sentence: str, *edits: ScriptEdit) -> Correction:
     return PIPELINE.conclude(PIPELINE.prepare(sentence), TOKENIZER.encode_output(edits))
+
+
+def conclude_text(text: str, outputs: Sequence[Sequence[int]]) -> Correction:
+    """The answer for a text of several sentences, each with an output."""
+    draft = PIPELINE.prepare_text(text)
+    PIPELINE.add_answers(draft, zip(draft.take(), outputs, strict=True))
+    return PIPELINE.conclude_text(draft)
 
 
 def parse(marked: str) -> tuple[str, list[ScriptEdit]]:

@@ -65,9 +65,11 @@ class FakeMailbox(ApiMailbox):
         """The last of several has waited for longest, and the first was decoded for longest."""
         ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
         times = [Timings(0.0012 + at / 1e4, 0.0034, 0.0055 + (len(ids) - at) / 1e4) for at in range(len(ids))]
-        return [
+        answers = [
             Completion(job_id, FinishReason.STOP, self.output, took) for job_id, took in zip(ids, times, strict=True)
         ]
+        wanted.outcomes |= dict(zip(ids, answers, strict=True))
+        return answers
 
     def abandon(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> None: ...
 
@@ -94,6 +96,38 @@ class FakeMailbox(ApiMailbox):
         return [], since
 
     def close(self) -> None: ...
+
+
+class FailingMailbox(FakeMailbox):
+    """Answers so many sentences; every later one fails."""
+
+    def __init__(self, num_answered: int, error: Exception) -> None:
+        super().__init__()
+        self._num_left, self._later = num_answered, error
+
+    async def wait(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> list[Completion]:
+        ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
+        wanted.outcomes |= dict.fromkeys(ids)
+        answers = await super().wait(wanted, ids[: self._num_left])
+        self._num_left -= len(answers)
+        if len(answers) < len(ids):
+            raise self._later
+        return answers
+
+
+class LimitedMailbox(FakeMailbox):
+    """Refuses these batches the first time, as for a key that has used what a second brings."""
+
+    def __init__(self, *refused: int, retry_after_s: float = 0.001) -> None:
+        super().__init__()
+        self._refused, self._retry_after_s = set(refused), retry_after_s
+
+    async def enqueue(self, wanted: Submission) -> None:
+        number = len(self.exchanges)
+        if number in self._refused:
+            self._refused.remove(number)
+            raise RateLimited("used up", self._retry_after_s)
+        await super().enqueue(wanted)
 
 
 def corrector_of(mailbox: FakeMailbox, settings: Settings | None = None) -> Corrector:

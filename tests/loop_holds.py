@@ -105,14 +105,12 @@ def site(pause: Pause) -> Api:
     return create_site(Corrector(TextPipeline.load(pause), MailboxAtOnce(pause), settings), settings)
 
 
-def _long(
-    path: str, head: str, unit: str, tail: str, most_bytes: int = BODY_BYTES, **headers: str
-) -> Callable[[int], EnvironBuilder]:
-    """Of so many bytes, or the most that the route reads."""
+def _long(path: str, head: str, unit: str, tail: str, **headers: str) -> Callable[[int], EnvironBuilder]:
+    """Of so many bytes."""
 
     def build(num_bytes: int) -> EnvironBuilder:
         start, part, end = head.encode(), unit.encode(), tail.encode()
-        body = start + part * ((min(num_bytes, most_bytes) - len(start) - len(end)) // len(part)) + end
+        body = start + part * ((num_bytes - len(start) - len(end)) // len(part)) + end
         media_type = "application/x-www-form-urlencoded" if path == "/v2/check" else "application/json"
         return EnvironBuilder(path, method="POST", data=body, content_type=media_type, headers=headers)
 
@@ -128,14 +126,15 @@ def _batch(num_bytes: int) -> EnvironBuilder:
 
 
 _SENTENCE = "I goed and " * _NUM_EDITS + "left. "
-_TEXT = "/correct", '{"sentence": "', _SENTENCE, '"}', 64 * len(_SENTENCE)
+_TEXT = "/correct", '{"sentence": "', _SENTENCE, '"}'
 _EDITOR = "/v2/check", "language=en&text="
 _PARTS = "/v2/check", 'language=en&data={"annotation":['
 REQUESTS: dict[str, Callable[[int], EnvironBuilder]] = {
     "sentences": _long(*_TEXT),
     "sentences, as a stream": _long(*_TEXT, Accept="text/event-stream"),
     "sentences, traced": _long(*_TEXT, **{"X-Trace": "1"}),
-    "marks": _long("/correct", '{"sentence": "', "!\\n", '"}', 100_000),
+    "marks": _long("/correct", '{"sentence": "', "!\\n", '"}'),
+    "a text of short sentences": _long("/correct", '{"sentence": "', "I goed. ", '"}'),
     "blanks": _long("/correct", '{"sentence": "', " ", '"}'),
     "escapes": _long("/correct", '{"sentence": "', "\\u00c4", '"}'),
     "objects": _long("/correct", '{"sentence": [', "{},", "{}]}"),

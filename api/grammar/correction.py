@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from api.grammar.language import (
     ENGLISH,
@@ -88,15 +88,15 @@ class Part:
     num_malformed: int  # of those dropped: by the parser
 
 
-_Steps = Callable[[Sequence[Note]], Iterable[Note]]
+Steps = Callable[[Iterable[Any]], Iterable[Any]]  # the same items, with a pause behind every few of them
 
 
-def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps) -> Correction:
+def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: Steps) -> Correction:
     """Return the answer for a text from those for its sentences and the notes on the sentences that were not read."""
     edits: list[Edit] = []
     notes = [*skipped]
     num_dropped = num_malformed = 0
-    for part in parts:
+    for part in in_steps(parts):
         for edit in part.edits:
             edits.append(edit_as_sent(reading, part.start, edit))
         for note in part.notes:
@@ -122,9 +122,9 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
     if (are_noted or is_doubtful) and said != [NOT_ENGLISH]:
         said.append(PARTLY_ENGLISH)
     said += _unread(len(skipped))
-    corrected = _applied(reading.sent, edits)
+    corrected = _applied(reading.sent, in_steps(edits))
     if (to_unit := reading.to_unit) is not None:
-        edits = [in_units(edit, to_unit) for edit in edits]
+        edits = [in_units(edit, to_unit) for edit in in_steps(edits)]
         notes = [note._replace(start=to_unit(note.start), end=to_unit(note.end)) for note in notes]
     return Correction(
         corrected,
@@ -138,7 +138,7 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
 
 
 def _doubtful(
-    reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: _Steps
+    reading: Reading, parts: Sequence[Part], skipped: Sequence[Note], in_steps: Steps
 ) -> tuple[list[tuple[int, str]], bool]:
     """Return the sentences that seem not to be English, with their places, and whether they are worth a note.
 
@@ -192,7 +192,7 @@ def _unread(num_skipped: int) -> list[str]:
     return [f"{num_skipped} sentences are too long and were not read."]
 
 
-def _applied(text: str, edits: Sequence[Edit]) -> str:
+def _applied(text: str, edits: Iterable[Edit]) -> str:
     pieces, done = [], 0
     for edit in edits:  # the parser ensures that they are in order and do not overlap
         pieces += [text[done : edit.start], edit.replacement]

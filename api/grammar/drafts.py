@@ -1,17 +1,20 @@
-"""Holds what is known of a text while the model works on it. Nobody changes it."""
+"""Holds what is known of a text while the model works on it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 
-from api.grammar.correction import Note
+from api.grammar.correction import Note, Part
 from api.grammar.reading import Reading
 from api.grammar.tokenizer import Prompt
+from scheduler.errors import ServingError
 
 
 @dataclass(slots=True)
 class Draft:
-    """Holds a sentence and its prompt while the model works on it."""
+    """Holds a sentence and its prompt while the model works on it. Nobody changes it."""
 
     sentence: str
     prompt: Prompt
@@ -22,8 +25,22 @@ class Draft:
 
 @dataclass(slots=True)
 class TextDraft:
-    """Holds a text while the model works on its sentences, each a sequence of its own."""
+    """Holds a text while the model works on its sentences, each a sequence of its own.
+
+    A long text has thousands of them: they are prepared when they are taken, and only their answers stay.
+    """
 
     reading: Reading
-    sentences: tuple[Draft, ...]
-    skipped: tuple[Note, ...]  # of sentences that are too long; with places in the reading
+    left: Iterator[Draft] = iter(())  # sentences that are not taken yet
+    is_alone: bool = False  # the text is one sentence
+    name: str = ""  # what the ids of its sentences have behind that of the request
+    num_taken: int = 0
+    parts: list[Part] = field(default_factory=list)  # the answers so far
+    skipped: list[Note] = field(default_factory=list)  # of sentences that are too long; with places in the reading
+    failure: ServingError | None = None  # why it has no answer
+
+    def take(self, most: int | None = None) -> list[Draft]:
+        """Prepare so many of the next sentences, or all that are left."""
+        sentences = [*islice(self.left, most)]
+        self.num_taken += len(sentences)
+        return sentences

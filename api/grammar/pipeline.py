@@ -1,14 +1,14 @@
 """Turns a text into prompts, one for each sentence, and the model's edit scripts into the corrected text with reasons.
 
-The API puts the queue between `prepare_text` and `conclude_text`; `miniserve correct` calls the model itself.
+The API puts the queue between `prepare_text` and `add_answers`; `miniserve correct` calls the model itself.
 Concluding never raises: an edit without sense is dropped and counted. Outside of edits every code point stays the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
@@ -24,12 +24,10 @@ from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
 from scheduler.errors import InvalidRequest, SentenceTooLong
-from scheduler.messages import ID_MASK, MAX_OUTPUT_TOKENS, MAX_SENTENCES, MAX_WORDS
+from scheduler.messages import ID_MASK, MAX_OUTPUT_TOKENS, MAX_WORDS
 
 _LONG = 2_000  # characters; no usual sentence of 64 words is as long, and to refuse one takes 2 ms
 MAX_CHARACTERS = 8_000  # of a sentence; 64 words or 128 tokens are shorter
-# The longest request: 64 sentences of 64 long words. Cutting it into sentences takes at most 50 ms, with pauses.
-MAX_TEXT_CHARACTERS = 40_000
 PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
 _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_TOKENS}. Send the corrected text again."
 _T = TypeVar("_T")
@@ -50,8 +48,11 @@ class TextPipeline:
         """Load the tokenizer and the verb table that ship with the package."""
         return cls(Tokenizer.load(), VerbTable.load(), pause)
 
-    def in_steps(self, items: Iterable[_T]) -> Iterator[_T]:
+    def in_steps(self, items: Iterable[_T]) -> Iterable[_T]:
         """Return the items, with a pause behind every few of them."""
+        return items if isinstance(items, Sized) and len(items) < PAUSE_AFTER else self._in_steps(items)
+
+    def _in_steps(self, items: Iterable[_T]) -> Iterator[_T]:
         for number, item in enumerate(items, start=1):
             yield item
             if number % PAUSE_AFTER == 0:
@@ -63,30 +64,34 @@ class TextPipeline:
         return self._tokenizer.fingerprint
 
     def prepare_text(self, text: str, min_confidence: float = 0.0, offsets: Offsets = "codepoints") -> TextDraft:
-        """Cut the text into sentences. One that is too long is skipped, or, if it is alone, raises SentenceTooLong.
+        """Begin a text. Of several sentences one that is too long is skipped; if it is alone, raises SentenceTooLong.
 
-        `offsets`: what places in the answer count. Raises InvalidRequest for too many sentences and too long a text.
+        `offsets`: what places in the answer count. Raises InvalidRequest where blanks alone make the text too long.
         """
-        reading = read(text[:MAX_TEXT_CHARACTERS], self.pause, offsets)
-        places = list(islice(find_sentences(reading.text, self.pause), MAX_SENTENCES + 1))
-        if len(places) < 2:
-            whole = reading.text if len(text) <= MAX_TEXT_CHARACTERS else text
-            return TextDraft(reading, (self.prepare(whole, min_confidence=min_confidence),), ())
-        if len(text) > MAX_TEXT_CHARACTERS:
-            problem = f"`sentence` has {len(text):,} characters; at most {MAX_TEXT_CHARACTERS:,} are read at once."
-            raise InvalidRequest("sentence", f"{problem} Send it in parts.")
-        if len(places) > MAX_SENTENCES:
-            problem = f"The text holds more than {MAX_SENTENCES} sentences; at most {MAX_SENTENCES} are taken at once."
-            end = reading.end(places[MAX_SENTENCES - 1][1])
-            raise InvalidRequest("sentence", f"{problem} Send it in parts: the first can have {end:,} characters.")
-        drafts: list[Draft] = []
-        skipped: list[Note] = []
+        reading = read(text, self.pause, offsets)
+        places = find_sentences(reading.text, self.pause)
+        first = [*islice(places, 2)]
+        if len(first) < 2:
+            alone = self.prepare(reading.text, min_confidence=min_confidence)
+            return TextDraft(reading, iter((alone,)), is_alone=True)
+        return self._text(reading, chain(first, places), min_confidence)
+
+    def prepare_document(self, text: str) -> TextDraft:
+        """Begin a text in which any sentence may be skipped, the only one, too; it may be blank."""
+        reading = read(text, self.pause)
+        return self._text(reading, find_sentences(reading.text, self.pause))
+
+    def _text(self, reading: Reading, places: Iterable[tuple[int, int]], min_confidence: float = 0.0) -> TextDraft:
+        draft = TextDraft(reading)
+        draft.left = self._sentences(draft, places, min_confidence)
+        return draft
+
+    def _sentences(self, draft: TextDraft, places: Iterable[tuple[int, int]], min_confidence: float) -> Iterator[Draft]:
         for start, end in self.in_steps(places):
             try:
-                drafts.append(self.prepare(reading.text[start:end], start, min_confidence))
+                yield self.prepare(draft.reading.text[start:end], start, min_confidence)
             except (SentenceTooLong, InvalidRequest) as error:
-                skipped.append(Note(NoteCode.TOO_LONG, start, end, str(error)))
-        return TextDraft(reading, tuple(drafts), tuple(skipped))
+                draft.skipped.append(Note(NoteCode.TOO_LONG, start, end, str(error)))
 
     def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0) -> Draft:
         """Encode one sentence. Raises SentenceTooLong, and InvalidRequest where blanks alone make it too long."""
@@ -110,10 +115,13 @@ class TextPipeline:
         words = [sentence[at : at + len(word)] for at, word in zip(prompt.starts, prompt.words, strict=True)]
         return replace(prompt, words=tuple(words))
 
-    def conclude_text(self, draft: TextDraft, outputs: Sequence[Sequence[int]]) -> Correction:
-        """Apply the outputs of the model, one for each sentence in order, to the text."""
-        parts = [self.part(*pair) for pair in self.in_steps(zip(draft.sentences, outputs, strict=True))]
-        return put_together(draft.reading, parts, draft.skipped, self.in_steps)
+    def add_answers(self, draft: TextDraft, answers: Iterable[tuple[Draft, Sequence[int]]]) -> None:
+        """Note the outputs of the model for sentences of the text."""
+        draft.parts += [self.part(*answer) for answer in self.in_steps(answers)]
+
+    def conclude_text(self, draft: TextDraft) -> Correction:
+        """Apply the answers for the sentences to the text."""
+        return put_together(draft.reading, draft.parts, draft.skipped, self.in_steps)
 
     def conclude(self, draft: Draft, output_ids: Sequence[int]) -> Correction:
         """Apply the output of the model to a sentence that is a text of its own."""

@@ -20,6 +20,7 @@ from api.service.body import Body, parse_batch, parse_body
 from api.service.corrector import Corrector, learner_of
 from api.service.exchange import Account, Exchange
 from api.service.readiness import Readiness
+from api.service.threads import in_turn
 from api.telemetry.recorder import RequestRecorder
 from scheduler.addresses import ClientAddresses
 from scheduler.errors import Overloaded
@@ -83,10 +84,12 @@ class Api(Flask):
         for way in self.ways:
             if (reply := way(exchange, request, body)) is not None:
                 return await reply
-        outcome = await self.services.corrector.correct(exchange, body)
+        corrector = self.services.corrector
+        outcome = await corrector.correct(exchange, body)
         exchange.is_answer = True
         self.note_outcome(exchange, outcome)
-        return outcome_reply(outcome, exchange.request_id)
+        in_steps = corrector.pipeline.in_steps
+        return await in_turn(body.num_characters, outcome_reply, outcome, exchange.request_id, in_steps)
 
     def shed_load(self, exchange: Exchange, request: IncomingRequest, kind: type[Overloaded] = Overloaded) -> None:
         """Refuse at once while the queue is known to be full, before the body is read.

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
-from api.grammar.correction import Correction, Edit
+from api.grammar.correction import Correction, Edit, Steps
 from api.service import problems
 from api.service.exchange import Exchange
 from scheduler.errors import MethodNotAllowed, Overloaded, ServingError, Unauthorized
@@ -80,32 +80,35 @@ def closing_headers(exchange: Exchange, elapsed_s: float) -> list[Header]:
     return [("X-Request-ID", exchange.correlation_id or exchange.request_id), ("Server-Timing", timing)]
 
 
-def outcome_reply(outcome: Correction | Sequence[Correction | ServingError], request_id: str) -> Reply:
+def outcome_reply(
+    outcome: Correction | Sequence[Correction | ServingError], request_id: str, in_steps: Steps = iter
+) -> Reply:
     """The answer to one text, or to each of a batch."""
     if isinstance(outcome, Correction):
-        return text_reply(correction_text(outcome, request_id))
-    results = ", ".join([_item_text(each, f"{request_id}-{number}") for number, each in enumerate(outcome, start=1)])
+        return text_reply(correction_text(outcome, request_id, in_steps))
+    items = enumerate(outcome, start=1)
+    results = ", ".join([_item_text(each, f"{request_id}-{number}", in_steps) for number, each in items])
     return text_reply(f'{{"results": [{results}], "request_id": "{request_id}"}}')
 
 
-def _item_text(outcome: Correction | ServingError, request_id: str) -> str:
+def _item_text(outcome: Correction | ServingError, request_id: str, in_steps: Steps) -> str:
     if isinstance(outcome, Correction):
-        return correction_text(outcome, request_id)
+        return correction_text(outcome, request_id, in_steps)
     if outcome.status >= 500:
         logger.info("item failed", extra={"request_id": request_id, "slug": outcome.slug})
     return problems.to_json(problems.problem(outcome, request_id))
 
 
-def correction_text(correction: Correction, request_id: str) -> str:
+def correction_text(correction: Correction, request_id: str, in_steps: Steps = iter) -> str:
     if correction.num_dropped:
         logger.info("edits dropped", extra={"request_id": request_id, "num_dropped": correction.num_dropped})
-    return answer_text(correction, f', "request_id": "{request_id}"')
+    return answer_text(correction, f', "request_id": "{request_id}"', in_steps)
 
 
-def answer_text(correction: Correction, more: str = "") -> str:
+def answer_text(correction: Correction, more: str = "", in_steps: Steps = iter) -> str:
     """The answer as JSON; `more`: members that only some have. Made for each request, so no dictionary comes before."""
-    edits = ", ".join(map(edit_text, correction.edits))
-    notes = ", ".join([problems.to_json(note._asdict()) for note in correction.notes])
+    edits = ", ".join(map(edit_text, in_steps(correction.edits)))
+    notes = ", ".join([problems.to_json(note._asdict()) for note in in_steps(correction.notes)])
     corrected, explanation = encode_basestring(correction.corrected), encode_basestring(correction.explanation)
     return _ANSWER % (corrected, explanation, edits, *correction.language, notes, more)
 

@@ -6,22 +6,25 @@ They are begun without a wait, found again by their id, and cancelled, each thro
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
+from contextlib import aclosing
 from itertools import islice
 from typing import Any
 
 from werkzeug.http import parse_list_header
 
 from api.grammar.correction import Correction
+from api.grammar.drafts import TextDraft
 from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.replies import Reply, json_reply, outcome_reply
 from api.service.body import BatchBody, Body, CorrectionBody
-from api.service.corrector import BatchOutcome, learner_of, num_sentences_of
+from api.service.corrector import BatchOutcome, learner_of
 from api.service.exchange import Account, Exchange
 from api.service.problems import TYPE_PREFIX
 from api.service.threads import in_thread, in_turn
 from scheduler.errors import InvalidRequest, NotFound, SentenceTooLong, ServingError
 from scheduler.messages import Completion, FinishReason
+from worker.queue.api_mailbox import completion_of
 from worker.queue.connection import script
 from worker.queue.formats import is_request_id
 from worker.queue.protocol import KEPT_TTL_S, CancelResult, ReplyMode
@@ -40,10 +43,10 @@ class KeptRequests:
         """Submit the request and wait for nothing. Raises a ServingError."""
         exchange.limit_wait(KEPT_TTL_S)
         exchange.manner = ReplyMode.ASYNC
-        drafts = await in_turn(body.num_characters, self._corrector.prepare, exchange, body)
-        if not exchange.requests:  # no sentence of any text can be read
-            return self._corrector.outcome_of(body, drafts, [()] * len(drafts))
-        await self._queue.enqueue(exchange)
+        drafts = await in_turn(body.num_characters, self._corrector.drafts_of, body)
+        async with aclosing(self._corrector.portions(exchange, drafts, body.num_characters, body)) as portions:
+            if await anext(portions, None) is None:  # no sentence of any text can be read
+                return self._corrector.outcome_of(body, drafts)
         return await self.find(exchange.request_id, exchange) if exchange.is_joined else Phase.QUEUED
 
     async def find(self, request_id: str, exchange: Exchange) -> Correction | BatchOutcome | Phase:
@@ -58,13 +61,19 @@ class KeptRequests:
     def _outcome(self, exchange: Exchange, found: Found) -> Correction | BatchOutcome:
         body = body_of(exchange, found.content)
         drafts = self._corrector.drafts_of(body)
-        sizes = list(map(num_sentences_of, drafts))
-        if sum(sizes) != len(found.jobs):
+        shares = [(draft, draft.take()) for draft in drafts if isinstance(draft, TextDraft)]
+        if sum(len(sentences) for _, sentences in shares) != len(found.jobs):
             raise NotFound("The request was taken by another version of this server; send it again.")
         ends = [job.state for job in found.jobs if not isinstance(job.state, Phase)]  # all
         exchange.note_times([end for end in ends if isinstance(end, Completion)])
         rest = iter(ends)
-        return self._corrector.outcome_of(body, drafts, [list(islice(rest, size)) for size in sizes])
+        for draft, sentences in shares:
+            own = [*islice(rest, len(sentences))]
+            try:
+                self._corrector.note([(draft, sentences)], [[*map(completion_of, own)]])
+            except ServingError as error:
+                draft.failure = error
+        return self._corrector.outcome_of(body, drafts)
 
     async def cancel(self, request_id: str, exchange: Exchange) -> CancelResult:
         """End what has no answer yet, for all who wait for it. Raises NotFound, NotReady."""
@@ -142,7 +151,9 @@ def add(app: Api, services: Services) -> None:
         exchange.client = app.client_of(exchange.account, request)
         outcome = await kept.find(request_id, exchange)
         app.note_outcome(exchange, outcome, is_first=False)
-        return _reply(outcome, request_id)
+        return (
+            _reply(outcome, request_id) if isinstance(outcome, Phase) else await in_thread(_reply, outcome, request_id)
+        )
 
     @app.delete("/requests/<request_id>")
     async def cancel(exchange: Exchange, _: IncomingRequest, request_id: str) -> Reply:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from api.grammar.correction import Correction, NoteCode
+from api.grammar.correction import Edit, Note, Part, edit_as_sent
+from api.grammar.drafts import TextDraft
 from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
 from api.http.replies import JSON, Reply
 from api.languagetool.document import Document, Span
@@ -12,7 +13,7 @@ from api.languagetool.form import LANGUAGES, CheckForm
 from api.languagetool.rules import OF_REASON, TOO_LONG, Rule
 from api.service.problems import to_json
 from api.version import package_version
-from scheduler.errors import InvalidRequest, SentenceTooLong, ServingError
+from scheduler.errors import ServingError
 
 _CONTEXT = 40  # characters on each side, as LanguageTool
 MOST_BYTES = 4 * 1024 * 1024  # of matches: some 6,000, of a form of at most 40,000 words
@@ -32,36 +33,42 @@ class Answer:
         self._matches, self._sentence_ranges = bytearray(), bytearray()  # as JSON: of a long document megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
-        self.has_checked = self.is_cut = False  # is_cut: it ended before all sentences were added
+        self.is_cut = False  # it ended before all sentences were added
         self.failure: ServingError | None = None  # why sentences are missing that could have been checked
 
-    def add(self, start: int, sentence: str, outcome: Correction | ServingError) -> None:
-        """`start`: of the sentence in the plain text. An error says why it was not checked."""
-        if isinstance(outcome, ServingError) and not isinstance(outcome, (SentenceTooLong, InvalidRequest)):
-            self.failure = outcome
-            return
-        self._num_sentences, self.has_checked = self._num_sentences + 1, True
-        place = self.document.span(start, start + len(sentence))
-        if place:
-            _append(self._sentence_ranges, self._utf16(place))
-        if isinstance(outcome, Correction):
-            if not outcome.language.is_english:
+    def add(self, draft: TextDraft) -> None:
+        """Take the answers that the draft of the document has, in order, and why some are missing."""
+        reading = draft.reading
+        items: list[Part | Note] = [*draft.parts, *draft.skipped]
+        for item in sorted(items, key=lambda item: item.start):
+            end = item.end if isinstance(item, Note) else item.start + len(item.sentence)
+            start, end = reading.place(item.start), reading.end(end)
+            sentence, place = reading.sent[start:end], self.document.span(start, end)
+            self._num_sentences += 1
+            if place:
+                _append(self._sentence_ranges, self._utf16(place))
+            if isinstance(item, Note):
+                self._num_skipped += 1
+                if place and TOO_LONG in self._rules:
+                    self._add_match(place, TOO_LONG, sentence, {"message": f"Not checked. {item.detail}"})
+                continue
+            if not item.language.is_english:
                 self._doubtful.append(sentence)
-            for edit in outcome.edits:
-                rule, span = OF_REASON[edit.reason], self.document.span(start + edit.start, start + edit.end)
-                if span and rule in self._rules:
-                    offer = [{"value": edit.replacement, "confidence": edit.confidence}]
-                    self._add_match(span, rule, sentence, {"message": edit.explanation, "replacements": offer})
-            for note in outcome.notes:  # of a sentence that by itself is cut once more
-                if note.code is NoteCode.TOO_LONG:
-                    self._skip(self.document.span(start + note.start, start + note.end), sentence, note.detail)
-            return
-        self._skip(place, sentence, str(outcome))
+            for edit in item.edits:
+                self._add_edit(edit_as_sent(reading, item.start, edit), sentence)
+        draft.parts.clear()
+        draft.skipped.clear()
+        self.failure = draft.failure or self.failure
 
-    def _skip(self, place: Span | None, sentence: str, why: str) -> None:
-        self._num_skipped += 1
-        if place and TOO_LONG in self._rules:
-            self._add_match(place, TOO_LONG, sentence, {"message": f"Not checked. {why}"})
+    def _add_edit(self, edit: Edit, sentence: str) -> None:
+        rule, span = OF_REASON[edit.reason], self.document.span(edit.start, edit.end)
+        if span and rule in self._rules:
+            offer = [{"value": edit.replacement, "confidence": edit.confidence}]
+            self._add_match(span, rule, sentence, {"message": edit.explanation, "replacements": offer})
+
+    @property
+    def has_checked(self) -> bool:
+        return self._num_sentences > 0
 
     @property
     def is_full(self) -> bool:

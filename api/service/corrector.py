@@ -7,29 +7,39 @@ Any worker on the same queue may run a sequence. The HTTP handlers know this cla
 from __future__ import annotations
 
 import hashlib
+import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from contextlib import aclosing
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from api.grammar.correction import Correction
-from api.grammar.drafts import TextDraft
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS, TextPipeline
-from api.grammar.reading import Offsets
+from api.grammar.drafts import Draft, TextDraft
+from api.grammar.pipeline import TextPipeline
 from api.service import problems
 from api.service.body import BatchBody, Body, CorrectionBody
 from api.service.exchange import Exchange
 from api.service.threads import in_turn
-from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, ServingError, ShuttingDown
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, CorrectionRequest
+from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, QueueFull, ServingError, ShuttingDown
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
 from scheduler.settings import Settings
-from worker.queue.api_mailbox import ApiMailbox, completion_of
-from worker.queue.protocol import Outcome
+from worker.queue.api_mailbox import ApiMailbox, answer_of
 
 Drafts = Sequence[TextDraft | ServingError]  # one for each text; or why it was refused
 BatchOutcome = Sequence[Correction | ServingError]  # one for each text, in order
-Ends = Sequence[Outcome]  # what became of the sentences of a text
+Share = tuple[TextDraft, Sequence[Draft]]  # of a text in a portion
 Content = dict[str, Any]
+MOST_KEPT = 512  # sentences of a kept request, which are queued at once
+# Characters of a long text, and how many of them a process corrects at once: each takes up to 30 MB, for its edits.
+LONG, MOST_LONG = 40_000, 64
+
+
+class Portion(NamedTuple):
+    """Sentences of a request that are in the queue together."""
+
+    exchange: Exchange
+    shares: Sequence[Share]
 
 
 class Corrector:
@@ -39,128 +49,185 @@ class Corrector:
         self.mailbox = mailbox
         self.pipeline = pipeline
         self.timeout_s = settings.request_timeout_s
+        self._most_at_once = min(MAX_SENTENCES, settings.max_queue_requests)
+        self._num_long = 0
 
     async def correct(self, exchange: Exchange, body: Body) -> Correction | BatchOutcome:
         """Wait for all answers. Raises what concerns all texts."""
         exchange.limit_wait(self.timeout_s)
-        drafts = await in_turn(body.num_characters, self.prepare, exchange, body)
-        ends = await self.ends_of(exchange, drafts)
-        return await in_turn(body.num_characters, self.outcome_of, body, drafts, ends)
-
-    def prepare(self, exchange: Exchange, body: Body) -> Drafts:
-        """Read the texts. Their sentences are then to be enqueued. Raises what is wrong with the whole request."""
-        drafts = self.drafts_of(body)
-        self.make_ready(exchange, drafts, body)
-        return drafts
+        size = body.num_characters
+        drafts = await in_turn(size, self.drafts_of, body)
+        async with aclosing(self.portions(exchange, drafts, size, body)) as portions:
+            async for portion in portions:
+                await self.finish(portion, size)
+        return await in_turn(size, self.outcome_of, body, drafts)
 
     def drafts_of(self, body: Body) -> Drafts:
-        """One for each text. Raises what is wrong with the whole request, and so with its one text."""
+        """One for each text. Raises what is wrong with the one text of a request."""
         if isinstance(body, CorrectionBody):
             return [self.pipeline.prepare_text(body.sentence, body.min_confidence, body.offsets)]
-        if body.num_characters > MAX_TEXT_CHARACTERS:  # first: splitting takes time
-            raise _too_much(f"have {body.num_characters:,} characters; at most {MAX_TEXT_CHARACTERS:,} are read.")
-        texts = self.pipeline.in_steps(body.sentences)
-        drafts = [self.draft_of(text, body.min_confidence, body.offsets) for text in texts]
-        num_sentences = sum(map(num_sentences_of, drafts))
-        if num_sentences > MAX_SENTENCES:
-            raise _too_much(f"hold {num_sentences:,} sentences; at most {MAX_SENTENCES} are taken at once.")
-        return drafts
+        texts = self.pipeline.in_steps(enumerate(body.sentences, start=1))
+        return [self._draft_of(number, text, body) for number, text in texts]
 
-    def draft_of(
-        self, text: str | ServingError, min_confidence: float = 0.0, offsets: Offsets = "codepoints"
-    ) -> TextDraft | ServingError:
+    def _draft_of(self, number: int, text: str | ServingError, body: BatchBody) -> TextDraft | ServingError:
         """Why a text was refused takes the place of its draft."""
         if isinstance(text, ServingError):
             return text
         try:
-            return self.pipeline.prepare_text(text, min_confidence, offsets)
+            draft = self.pipeline.prepare_text(text, body.min_confidence, body.offsets)
         except ServingError as error:
             return error
+        draft.name = f"-{number}"
+        return draft
 
-    def make_ready(self, exchange: Exchange, drafts: Drafts, body: Body | None = None) -> None:
-        """The sentences of all texts are then to be enqueued. Without a body nothing of them is kept."""
+    async def portions(
+        self, exchange: Exchange, drafts: Drafts, num_characters: int, body: Body | None = None
+    ) -> AsyncGenerator[Portion]:
+        """Queue the sentences of texts, portion by portion, and yield each portion; it is to be answered then.
+
+        The sentences of a kept request are one portion. Raises why the first portion is refused. A later one waits for
+        room, and where that takes too long its texts fail. A text that has failed is not read any further.
+        """
+        most = MOST_KEPT + 1 if exchange.is_kept else self._most_at_once
+        shares, part = _shares(drafts, most), None
+        is_long = num_characters > LONG
+        if is_long and self._num_long >= MOST_LONG:
+            raise QueueFull(f"{MOST_LONG} long texts are corrected in this process already; try again.", 1.0)
+        self._num_long += is_long
+        try:
+            while (share := await in_turn(num_characters, next, shares, None)) is not None:
+                part = exchange if part is None else exchange.further()
+                self.make_ready(part, share)
+                if body is not None and exchange.is_kept:
+                    _check_kept(exchange, body)
+                    await in_turn(num_characters, note_content, exchange, body, drafts)
+                try:
+                    failure = await self._enqueue(part)
+                    if failure is None:
+                        yield Portion(part, share)
+                    for draft, _ in share:
+                        draft.failure = draft.failure or failure
+                finally:
+                    exchange.add(part)
+        finally:
+            self._num_long -= is_long
+
+    def make_ready(self, part: Exchange, shares: Sequence[Share]) -> None:
+        """The sentences are then to be enqueued, by the id of their text, and their number where it has several."""
+        part.tokenizer_fingerprint = fingerprint = self.pipeline.tokenizer_fingerprint
+        if part.account is not None:
+            part.limits = part.account.limits
         requests: list[CorrectionRequest] = []
-        for number, draft in enumerate(drafts, start=1):
-            answer_id = exchange.request_id if isinstance(body, CorrectionBody) else f"{exchange.request_id}-{number}"
-            if isinstance(draft, TextDraft):
-                requests += self.requests_of(draft, answer_id)
-        if not requests:  # a batch in which every text is refused is not recorded: no bound would apply to it
-            return
-        exchange.tokenizer_fingerprint = self.pipeline.tokenizer_fingerprint
-        if exchange.account is not None:
-            exchange.limits = exchange.account.limits
-        if body is not None and exchange.is_kept:
-            note_content(exchange, content_of(body, drafts))
-        exchange.requests, exchange.within_s = tuple(requests), exchange.left_s()
-        exchange.may_be_known = bool(exchange.key)
-        exchange.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
-        exchange.sent_s = time.perf_counter()
+        for draft, sentences in shares:
+            text_id, first = part.request_id + draft.name, draft.num_taken - len(sentences) + 1
+            for number, sentence in enumerate(sentences, first):
+                job_id, prompt = text_id if draft.is_alone else f"{text_id}-{number}", sentence.prompt
+                about = prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, fingerprint
+                requests.append(CorrectionRequest(job_id, *about))
+        part.requests, part.may_be_known = tuple(requests), part.is_further or bool(part.key)
+        part.prompt_tokens = sum([len(request.prompt_ids) for request in requests])
 
-    def requests_of(self, draft: TextDraft, answer_id: str) -> list[CorrectionRequest]:
-        """One for each sentence: a single one under the id of its answer, of several number 2 under `<that id>-2`."""
-        fingerprint, is_alone = self.pipeline.tokenizer_fingerprint, len(draft.sentences) == 1
-        return [
-            CorrectionRequest(
-                answer_id if is_alone else f"{answer_id}-{place}",
-                sentence.prompt.token_ids,
-                sentence.prompt.word_numbers,
-                MAX_OUTPUT_TOKENS,
-                fingerprint,
-            )
-            for place, sentence in enumerate(draft.sentences, start=1)
-        ]
+    async def _enqueue(self, part: Exchange) -> ServingError | None:
+        """Return why there was no room for a later portion in all of its time."""
+        while True:
+            part.within_s, part.sent_s = part.left_s(), time.perf_counter()
+            try:
+                await self.mailbox.enqueue(part)
+                return None
+            except (DeadlineExceeded, Overloaded) as error:
+                if not part.is_further or isinstance(error, ShuttingDown):  # another replica has time for all of it
+                    raise
+                wait_s = error.retry_after_s if isinstance(error, Overloaded) else math.inf
+                if wait_s >= part.left_s():
+                    return _failure(part, error)
+            await self.mailbox.pause(part, wait_s)
 
-    async def ends_of(self, exchange: Exchange, drafts: Drafts) -> list[Ends]:
-        """Wait for the sentences of all texts. Raises what concerns all texts."""
-        if not exchange.requests:
-            return [()] * len(drafts)
-        await self.mailbox.enqueue(exchange)
-        job_ids, ends = iter([request.request_id for request in exchange.requests]), []
+    async def finish(self, portion: Portion, num_characters: int) -> None:
+        """Wait for the answers of a portion, and note them. Raises what concerns all texts."""
+        part, shares = portion
+        job_ids = iter([request.request_id for request in part.requests])
         try:
-            for draft in drafts:
-                ends.append(await self._ends_of_text(exchange, list(islice(job_ids, num_sentences_of(draft)))))
+            ends = [await self._ends_of(part, draft, [*islice(job_ids, len(own))]) for draft, own in shares]
         except BaseException:
-            self.mailbox.abandon(exchange)
+            self.mailbox.abandon(part)
             raise
-        return ends
+        await in_turn(num_characters, self.note, shares, ends)
 
-    async def _ends_of_text(self, exchange: Exchange, job_ids: list[str]) -> Ends:
-        if not job_ids:
-            return ()
+    async def _ends_of(self, part: Exchange, draft: TextDraft, job_ids: list[str]) -> Sequence[Completion | None]:
+        """The answers for sentences of a text; None for those that are not there where it has failed."""
         try:
-            completions = await self.mailbox.wait(exchange, job_ids)
+            answers = await self.mailbox.wait(part, job_ids)
         except ServingError as error:
-            if _concerns_all(exchange, error):
+            if _concerns_all(part, error):
                 raise
-            return [error]
-        exchange.note_answers(completions)
-        return completions
+            draft.failure = _failure(part, error)
+            ends = [answer_of(part.outcomes.get(job_id)) for job_id in job_ids]
+            part.note_answers([end for end in ends if end is not None])
+            return ends
+        part.note_answers(answers)
+        return answers
 
-    def outcome_of(self, body: Body, drafts: Drafts, ends: Iterable[Ends]) -> Correction | BatchOutcome:
+    def note(self, shares: Sequence[Share], ends: Iterable[Sequence[Completion | None]]) -> None:
+        """Add the answers for a portion to its texts."""
+        for (draft, sentences), own in zip(shares, ends, strict=True):
+            answers = [(one, end.output_ids) for one, end in zip(sentences, own, strict=True) if end is not None]
+            self.pipeline.add_answers(draft, answers)
+
+    def outcome_of(self, body: Body, drafts: Drafts) -> Correction | BatchOutcome:
         """Of a batch all, else the one. Raises it where it is an error."""
         if isinstance(body, BatchBody):
-            return list(self.outcomes_of(drafts, ends))
-        (draft,), (of_text,) = drafts, ends
-        return self.conclude(draft, of_text)
+            return list(self._outcomes(drafts))
+        (draft,) = drafts
+        return self.conclude(draft)
 
-    def outcomes_of(self, drafts: Drafts, ends: Iterable[Ends]) -> Iterator[Correction | ServingError]:
-        """One for each text."""
-        for draft, of_text in self.pipeline.in_steps(zip(drafts, ends, strict=True)):
+    def _outcomes(self, drafts: Drafts) -> Iterator[Correction | ServingError]:
+        for draft in self.pipeline.in_steps(drafts):
             try:
-                yield self.conclude(draft, of_text)
+                yield self.conclude(draft)
             except ServingError as error:
                 yield error
 
-    def conclude(self, draft: TextDraft | ServingError, ends: Ends) -> Correction:
+    def conclude(self, draft: TextDraft | ServingError) -> Correction:
         """The answer for a text, whichever way it goes out. Raises why it has none."""
         if isinstance(draft, ServingError):
             raise draft
-        return self.pipeline.conclude_text(draft, [completion_of(end).output_ids for end in ends])
+        if draft.failure is not None:
+            raise draft.failure
+        return self.pipeline.conclude_text(draft)
 
 
-def num_sentences_of(draft: TextDraft | ServingError) -> int:
-    """Of a refused text none is read."""
-    return len(draft.sentences) if isinstance(draft, TextDraft) else 0
+def _shares(drafts: Drafts, most: int) -> Iterator[Sequence[Share]]:
+    """Portions of at most so many sentences: texts, each with those of its sentences that are in the portion."""
+    shares: list[Share] = []
+    room = most
+    for draft in drafts:
+        while isinstance(draft, TextDraft) and draft.failure is None:
+            if sentences := draft.take(room):
+                shares.append((draft, sentences))
+            room -= len(sentences)
+            if room:
+                break  # all of the text is taken
+            yield shares
+            shares, room = [], most
+    if shares:
+        yield shares
+
+
+def _check_kept(exchange: Exchange, body: Body) -> None:
+    """Raises InvalidRequest: the queue takes all of a kept request at once, or none."""
+    if len(exchange.requests) <= MOST_KEPT:
+        return
+    field = "sentences" if isinstance(body, BatchBody) else "sentence"
+    what = f"`{field}` holds more than {MOST_KEPT} sentences, the most with `Prefer: respond-async` or an"
+    raise InvalidRequest(field, f"{what} `Idempotency-Key`. Send it in parts, or without them and wait for the answer.")
+
+
+def _failure(part: Exchange, error: ServingError) -> ServingError:
+    """The failure of a text in words that fit a later portion."""
+    if not part.is_further or not isinstance(error, DeadlineExceeded):
+        return error
+    remedy = "Send the text in parts, or try again later."
+    return DeadlineExceeded(f"The time was over after {part.allowed_s or 0:g} s. {remedy}")
 
 
 def content_of(body: Body, drafts: Drafts) -> Content:
@@ -179,8 +246,9 @@ def content_of(body: Body, drafts: Drafts) -> Content:
     return content
 
 
-def note_content(exchange: Exchange, content: Content) -> None:
+def note_content(exchange: Exchange, body: Body, drafts: Drafts) -> None:
     """What any replica needs to give the answer later."""
+    content = content_of(body, drafts)
     # Digests are compared only under a key, which is of one account.
     exchange.digest = hashlib.blake2b(problems.to_json(content).encode(), digest_size=16).hexdigest()
     if exchange.account is not None:  # nobody else may fetch its answer
@@ -200,7 +268,3 @@ def _concerns_all(exchange: Exchange, error: ServingError) -> bool:
     if isinstance(error, (Overloaded, DeadlineExceeded)) and not exchange.accepted_s:
         return True  # the refusal of a single sentence comes while it is waited for
     return exchange.has_left
-
-
-def _too_much(found: str) -> InvalidRequest:
-    return InvalidRequest("sentences", f"The items of `sentences` {found} Send them in parts.")

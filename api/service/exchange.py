@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scheduler.messages import Completion, Timings
@@ -52,6 +52,7 @@ class Exchange(Submission):
     is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
     trace: Any = None  # of a request that asks where its time went; hears of its answers
+    is_further: bool = False  # not the first portion of its sentences, but one that may wait for room
 
     @property
     def has_own_jobs(self) -> bool:
@@ -75,3 +76,17 @@ class Exchange(Submission):
         """The longest of each time, over all that ran side by side."""
         for completion in completions:
             self.timings = Timings(*map(max, self.timings, completion.timings))
+
+    def further(self) -> Exchange:
+        """The same request, for the next portion of its sentences."""
+        return replace(self, requests=(), prompt_tokens=0, output_tokens=0, timings=Timings(), is_further=True)
+
+    def add(self, part: Exchange) -> None:
+        """A further portion is over. They run one after the other, so that their times add up."""
+        if part is self:
+            return
+        self.has_left = self.has_left or part.has_left
+        if part.accepted_s:  # else the queue has refused it
+            self.prompt_tokens += part.prompt_tokens
+            self.output_tokens += part.output_tokens
+        self.timings = Timings(*map(sum, zip(self.timings, part.timings, strict=True)))

@@ -15,15 +15,16 @@ from werkzeug.datastructures import MIMEAccept
 from werkzeug.http import parse_accept_header
 
 from api.grammar.correction import Correction, Edit, edit_as_sent, in_units
-from api.grammar.drafts import TextDraft
+from api.grammar.drafts import Draft, TextDraft
 from api.grammar.pipeline import TextPipeline
+from api.grammar.reading import Reading
 from api.http.app import Api, Services
 from api.http.incoming import IncomingRequest
 from api.http.lines import EVENT_HEADERS, NOTHING_NEW, event_of
 from api.http.replies import EVENTS, JSON, Reply, correction_text, edit_text, internal_error
 from api.service import problems
 from api.service.body import Body, CorrectionBody
-from api.service.corrector import Corrector
+from api.service.corrector import Corrector, Portion
 from api.service.exchange import Exchange
 from api.service.threads import in_turn
 from scheduler.errors import ServingError
@@ -45,21 +46,26 @@ def add(app: Api, services: Services) -> None:
     async def reply(exchange: Exchange, body: CorrectionBody) -> Reply:
         exchange.limit_wait(corrector.timeout_s)
         exchange.manner = ReplyMode.FOLLOW
-        (draft,) = await in_turn(body.num_characters, corrector.prepare, exchange, body)
-        if exchange.requests:
-            await corrector.mailbox.enqueue(exchange)
+        size = body.num_characters
+        (draft,) = await in_turn(size, corrector.drafts_of, body)
+        portions = corrector.portions(exchange, [draft], size, body)
+        first = await anext(portions, None)  # a refusal has its own status
         exchange.is_stream = True
-        return Reply(events(exchange, cast(TextDraft, draft)), 200, [*EVENT_HEADERS])  # one text that is not refused
+        news = _news(corrector, cast(TextDraft, draft), size, first, portions)  # one text that is not refused
+        return Reply(events(exchange, news, size), 200, [*EVENT_HEADERS])
 
-    async def events(exchange: Exchange, draft: TextDraft) -> AsyncGenerator[bytes]:
+    async def events(
+        exchange: Exchange, news: AsyncGenerator[Edit | Correction | None], size: int
+    ) -> AsyncGenerator[bytes]:
         """Closing them, once they have begun, abandons the request."""
         end: Correction | ServingError | None = None
         try:
-            async with aclosing(_follow(corrector, exchange, draft)) as found:
+            async with aclosing(news) as found:
                 async for event in found:
                     if isinstance(event, Correction):
                         end = event
-                        yield event_of("done", correction_text(event, exchange.request_id))
+                        about = event, exchange.request_id, corrector.pipeline.in_steps
+                        yield event_of("done", await in_turn(size, correction_text, *about))
                     else:
                         yield NOTHING_NEW if event is None else event_of("edit", edit_text(event))
         except Exception as error:  # the status line is sent already, so the problem is the last event
@@ -77,34 +83,37 @@ def _preferred(accept: str) -> str | None:
     return parse_accept_header(accept, MIMEAccept).best_match([JSON, EVENTS])
 
 
-async def _follow(
-    corrector: Corrector, exchange: Exchange, draft: TextDraft
+async def _news(
+    corrector: Corrector, draft: TextDraft, size: int, portion: Portion | None, portions: AsyncGenerator[Portion]
 ) -> AsyncGenerator[Edit | Correction | None]:
-    """The edits as they are decoded, and then the correction; None while there is nothing new."""
-    size, completions = len(draft.reading.text), []
-    if draft.sentences:
-        stream, sent_s = EditStream(corrector.pipeline, draft), time.monotonic()
-        async with aclosing(corrector.mailbox.follow(exchange)) as states:
-            async for outputs in states:
-                edits = await in_turn(size, stream.new_edits, outputs)
-                if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
-                    for edit in edits or (None,):
-                        yield edit
-                    sent_s = time.monotonic()
-        completions = [output for output in outputs if isinstance(output, Completion)]  # all of them by now
-        exchange.note_answers(completions)
-    yield await in_turn(size, corrector.conclude, draft, completions)
+    """The edits of a portion, and of those after it, as they are decoded; then the correction. None: nothing new."""
+    sent_s = time.monotonic()
+    async with aclosing(portions):
+        while portion is not None:
+            stream = EditStream(corrector.pipeline, draft.reading, portion.shares[0][1])
+            async with aclosing(corrector.mailbox.follow(portion.exchange)) as states:
+                async for outputs in states:
+                    edits = await in_turn(size, stream.new_edits, outputs)
+                    if edits or time.monotonic() - sent_s >= HEARTBEAT_S:
+                        for edit in edits or (None,):
+                            yield edit
+                        sent_s = time.monotonic()
+            answers = [each for each in outputs if isinstance(each, Completion)]  # all of them by now
+            portion.exchange.note_answers(answers)
+            await in_turn(size, corrector.note, portion.shares, [answers])
+            portion = await anext(portions, None)
+    yield await in_turn(size, corrector.conclude, draft)
 
 
 class EditStream:
-    """The edits of a text in the order in which they become certain, each once."""
+    """The edits of sentences of a text in the order in which they become certain, each once."""
 
-    def __init__(self, pipeline: TextPipeline, draft: TextDraft) -> None:
+    def __init__(self, pipeline: TextPipeline, reading: Reading, sentences: Sequence[Draft]) -> None:
         self._pipeline = pipeline
-        self._reading = draft.reading
-        self._sentences = draft.sentences
-        self._outputs: Sequence[State] = [()] * len(draft.sentences)
-        self._num_sent = [0] * len(draft.sentences)
+        self._reading = reading
+        self._sentences = sentences
+        self._outputs: Sequence[State] = [()] * len(sentences)
+        self._num_sent = [0] * len(sentences)
 
     def new_edits(self, outputs: Sequence[State]) -> list[Edit]:
         """The edits that are certain now and were not before. `outputs`: of each sentence what is decoded so far."""

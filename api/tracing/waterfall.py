@@ -7,6 +7,8 @@ from typing import Any
 
 from scheduler.messages import Completion
 
+_MOST_SENTENCES = 256  # with stages of their own
+
 
 class Waterfall:
     """Collects the stages of a request that was received at `received_s`. All times are of one clock.
@@ -27,7 +29,7 @@ class Waterfall:
         self._answered_s = now_s
         if not is_own:  # their times are of another run
             self._add("found", sent_s, now_s)
-        for completion in completions if is_own else ():
+        for completion in completions[: _MOST_SENTENCES - self._num_sentences] if is_own else ():
             self._num_sentences += 1
             times, at_s = completion.timings, sent_s
             for name, seconds in (("queue", times.queue_s), ("prefill", times.prefill_s), ("decode", times.decode_s)):

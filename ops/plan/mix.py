@@ -54,7 +54,7 @@ def requests_of(texts: Sequence[str]) -> list[list[CorrectionRequest]]:
     pipeline, requests = TextPipeline.load(), []
     for number, text in enumerate(texts):
         with suppress(ServingError):
-            requests.append(offline.requests_of(pipeline, pipeline.prepare_text(text), str(number)))
+            requests.append(offline.requests_of(pipeline, pipeline.prepare_text(text).take(), str(number)))
     return requests
 
 

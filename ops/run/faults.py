@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from scheduler.batching import BatchLimits, ContinuousBatching
-from scheduler.messages import CorrectionRequest, Delivery
+from scheduler.messages import Delivery
 from scheduler.settings import Settings
 
 if TYPE_CHECKING:
@@ -59,13 +59,13 @@ def broken(settings: Settings) -> Settings:
 
 def _block(corrector: Corrector) -> Corrector:
     """Waits with the whole event loop before each request."""
-    requests_of = corrector.requests_of
+    make_ready = corrector.make_ready
 
-    def requests_late(*request: Any) -> list[CorrectionRequest]:
+    def make_ready_late(*request: Any) -> None:
         time.sleep(_BLOCKED_S)
-        return requests_of(*request)
+        make_ready(*request)
 
-    vars(corrector)["requests_of"] = requests_late
+    vars(corrector)["make_ready"] = make_ready_late
     return corrector
 
 

@@ -19,15 +19,16 @@ from typing import Any
 import click
 
 from api.grammar.correction import Correction
-from api.grammar.drafts import TextDraft
+from api.grammar.drafts import Draft, TextDraft
 from api.grammar.pipeline import TextPipeline
+from api.grammar.reading import Reading
 from api.http.lines import as_line
 from api.http.replies import answer_text
 from api.service.body import check_sentence
 from api.service.problems import problem, to_json
 from api.tracing.waterfall import Waterfall
 from ops.tables import table
-from scheduler.errors import InvalidRequest, RequestFailed, ServingError
+from scheduler.errors import BodyTooLarge, InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
 from worker.engine import Engine, load_weights_as_served, new_engine
@@ -54,14 +55,14 @@ def _read(fd: int) -> bytes:
         raise click.ClickException(f"cannot read standard input: {error.strerror}") from None
 
 
-def requests_of(pipeline: TextPipeline, draft: TextDraft, name: str) -> list[CorrectionRequest]:
-    """One for each sentence of the text; number 2 of `name` is `<name>-2`."""
+def requests_of(pipeline: TextPipeline, sentences: Iterable[Draft], name: str) -> list[CorrectionRequest]:
+    """One for each sentence of a text; number 2 of `name` is `<name>-2`."""
     return [
         CorrectionRequest(
             f"{name}-{place}", one.prompt.token_ids, one.prompt.word_numbers, MAX_OUTPUT_TOKENS,
             pipeline.tokenizer_fingerprint,
         )
-        for place, one in enumerate(draft.sentences, start=1)
+        for place, one in enumerate(sentences, start=1)
     ]  # fmt: skip
 
 
@@ -79,8 +80,10 @@ def run_all(engine: Engine, requests: Iterable[CorrectionRequest]) -> dict[str, 
 class OfflineCorrector:
     """The text pipeline and the engine, joined without a queue between them. Not thread-safe."""
 
-    def __init__(self, pipeline: TextPipeline, engine: Engine) -> None:
+    def __init__(self, pipeline: TextPipeline, engine: Engine, max_bytes: int) -> None:
+        """`max_bytes`: of a text."""
         self._pipeline = pipeline
+        self._max_bytes = max_bytes
         self._engine = engine
 
     @classmethod
@@ -91,7 +94,7 @@ class OfflineCorrector:
         """
         pipeline, settings = TextPipeline.load(), replace(settings, mode="continuous")
         weights = weights or load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
-        return cls(pipeline, new_engine(weights, settings, monotonic))
+        return cls(pipeline, new_engine(weights, settings, monotonic), settings.max_body_bytes)
 
     @property
     def strictness(self) -> float:
@@ -101,7 +104,8 @@ class OfflineCorrector:
     def correct(self, texts: Sequence[str | bytes]) -> list[Correction | ServingError]:
         """One outcome for each text, in order; all run in the same batches."""
         drafts = [*map(self._draft_of, texts)]
-        return [*map(self._outcome, drafts, self._ends(drafts))]
+        self._run(drafts)
+        return [*map(self._outcome, drafts)]
 
     def correct_lines(self, lines: Sequence[bytes]) -> Iterator[Correction | ServingError]:
         """One outcome for each line. A blank one is answered as it is: filters are given paragraphs."""
@@ -113,43 +117,47 @@ class OfflineCorrector:
         """The outcome for a text as the command line gives it, and its waterfall."""
         waterfall = Waterfall(perf_counter())
         draft, sent_s = self._draft_of(text), perf_counter()
-        (ends,) = self._ends([draft])
+        (ends,) = self._run([draft])
         waterfall.note_answers(ends, sent_s, perf_counter())
-        return self._outcome(draft, ends), waterfall.document(perf_counter())
+        return self._outcome(draft), waterfall.document(perf_counter())
 
     def _draft_of(self, text: str | bytes) -> TextDraft | ServingError:
         """Or why the text is refused."""
         try:
-            return self._pipeline.prepare_text(_checked(text))
+            return self._pipeline.prepare_text(self._checked(text))
         except ServingError as error:
             return error
 
-    def _ends(self, drafts: Sequence[TextDraft | ServingError]) -> list[list[Completion]]:
-        """Those of the sentences of each text, in order."""
-        requests = [
-            requests_of(self._pipeline, draft, str(number)) if isinstance(draft, TextDraft) else []
-            for number, draft in enumerate(drafts)
-        ]
+    def _run(self, drafts: Sequence[TextDraft | ServingError]) -> list[list[Completion]]:
+        """Add the answers to all texts. Return those of each, in order. A text of which a sentence fails has failed."""
+        texts = [draft if isinstance(draft, TextDraft) else TextDraft(Reading("", "")) for draft in drafts]
+        sentences = [text.take() for text in texts]
+        requests = [requests_of(self._pipeline, own, str(number)) for number, own in enumerate(sentences)]
         ended = run_all(self._engine, chain.from_iterable(requests))
-        return [[ended[one.request_id] for one in some] for some in requests]
+        ends = [[ended[one.request_id] for one in some] for some in requests]
+        for text, own, completions in zip(texts, sentences, ends, strict=True):
+            if failed := next((end for end in completions if end.finish_reason is FinishReason.ERROR), None):
+                text.failure = RequestFailed(failed.error or "The model failed.")
+            outputs = [completion.output_ids for completion in completions]
+            self._pipeline.add_answers(text, zip(own, outputs, strict=True))
+        return ends
 
-    def _outcome(self, draft: TextDraft | ServingError, ends: Sequence[Completion]) -> Correction | ServingError:
-        """A text of which one sentence fails has failed."""
+    def _outcome(self, draft: TextDraft | ServingError) -> Correction | ServingError:
         if isinstance(draft, ServingError):
             return draft
-        if failed := next((end for end in ends if end.finish_reason is FinishReason.ERROR), None):
-            return RequestFailed(failed.error or "The model failed.")
-        return self._pipeline.conclude_text(draft, [end.output_ids for end in ends])
+        return draft.failure or self._pipeline.conclude_text(draft)
 
-
-def _checked(text: str | bytes) -> str:
-    """Raises InvalidRequest."""
-    try:
-        text = text.decode("utf-8") if isinstance(text, bytes) else text
-    except UnicodeDecodeError as error:
-        raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
-    check_sentence(text)
-    return text
+    def _checked(self, text: str | bytes) -> str:
+        """Raises InvalidRequest, BodyTooLarge."""
+        if len(text) > self._max_bytes:
+            remedy = "send it in parts, or set MINISERVE_MAX_BODY_BYTES."
+            raise BodyTooLarge(f"The text has {len(text):,} bytes; at most {self._max_bytes:,} are taken: {remedy}")
+        try:
+            text = text.decode("utf-8") if isinstance(text, bytes) else text
+        except UnicodeDecodeError as error:
+            raise InvalidRequest("sentence", f"`sentence` is not UTF-8: byte {error.start} is invalid.") from None
+        check_sentence(text)
+        return text
 
 
 def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = False) -> int:

@@ -14,6 +14,7 @@ from scheduler.errors import (
 )
 from scheduler.messages import NO_CAPACITY, Completion, CorrectionRequest, FinishReason
 from tests.mailbox_house import RedisHouse, SubmittingMailbox, a_request, an_answer, answer, eventually, take, unblocked
+from tests.recorded_requests import a_record
 from worker.queue.protocol import MailboxLimits
 from worker.queue.worker_end import WorkerMailbox
 
@@ -48,6 +49,15 @@ def test_what_not_even_an_empty_queue_takes_is_the_senders_fault(house: RedisHou
         api.submit_all(some("a", "b", "c"))
 
     assert reserved(api) == (0, 0, 0)
+
+
+def test_what_asynchronous_requests_leave_to_others_is_no_room_for_one(house: RedisHouse) -> None:
+    api, asked = house.api(MailboxLimits(max_requests=3)), a_record("r", is_async=True)
+
+    with pytest.raises(InvalidRequest, match="queues at most 2 sentences"):
+        api.submit_recorded(asked, some("a", "b", "c"))
+
+    assert api.submit_recorded(asked, some("a", "b")) and reserved(api)[0] == 2
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,7 @@ TEXTS = [
     " ".join(PARAGRAPH.split()), "He wait\u00ading here.\u2028I don\u00b4t goed.\u200b", "He " + "goed " * 12,
     f"{LONG_ONE} He goed home.", f"{LONG_ONE} {LONG_ONE}", "Du hast die falsche Nummer. He goed home.",
     " ".join(f"Room {number} is here." for number in range(11)) + " They was late.",
-    f"See www.a.com/{'x1' * 70} . They was late.",
+    f"See www.a.com/{'x1' * 70} . They was late.", " ".join(f"They was {number} hours late." for number in range(200)),
 ]  # fmt: skip
 CERTAIN = [{"sentence": "He goed to school", "min_confidence": least} for least in (0.5, 1)]
 

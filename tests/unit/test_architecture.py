@@ -28,7 +28,7 @@ RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  #
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 RAISE = "take lines away, or raise {} by those of your feature and say in the commit what they are for"
-MAX_REQUEST_PATH_LINES = 8_344
+MAX_REQUEST_PATH_LINES = 8_437
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -186,8 +186,8 @@ def test_no_function_is_longer_than_the_ceiling_and_nine_in_ten_fit_twenty_lines
 
 
 PLUGINS = {
-    "api.tracing": 158, "api.live": 76, "api.learners": 88, "api.languagetool": 563, "api.kept": 169,
-    "api.streams": 124, "api.observe": 223, "api.openapi": 124, "worker.pools": 274,
+    "api.tracing": 160, "api.live": 76, "api.learners": 88, "api.languagetool": 486, "api.kept": 180,
+    "api.streams": 133, "api.observe": 223, "api.openapi": 124, "worker.pools": 274,
 }  # fmt: skip
 
 

@@ -30,7 +30,7 @@ def requests_of(number: int) -> list[CorrectionRequest]:
             f"r{number}", prompt.token_ids, prompt.word_numbers, MAX_OUTPUT_TOKENS, pipeline.tokenizer_fingerprint
         )
         for number, text in enumerate(prompts.load(None, seed=9)[:number])
-        for prompt in [pipeline.prepare_text(text).sentences[0].prompt]
+        for prompt in [pipeline.prepare_text(text).take()[0].prompt]
     ]
 
 

@@ -26,6 +26,7 @@ GOED = {"sentence": "He goed to school"}
 ALSO = '{"sentence": "He goed", '
 LONG_KEY, LONG_ID = "k" * 256, "x" * 129
 CHUNKED = {"Transfer-Encoding": "chunked"}
+ASYNC, KEPT = {"Prefer": "respond-async"}, {"Idempotency-Key": "k"}
 
 
 def typed(media_type: str, **headers: str) -> dict[str, str]:
@@ -89,10 +90,9 @@ REFUSED = [  # request, body, headers; status, slug or the field that is invalid
     (BATCH, '{"sentences": "He goed"}', {}, 422, "sentences", "a list of strings"),
     (BATCH, '{"sentences": []}', {}, 422, "sentences", "0 items; allowed are 1 to 64"),
     (BATCH, {"sentences": ["He goed"] * 65}, {}, 422, "sentences", "65 items; allowed are 1 to 64"),
-    (BATCH, {"sentences": ["He came. She left."] * 33}, {}, 422, "sentences", "hold 66 sentences; at most 64"),
-    (BATCH, {"sentences": ["a " * 10_000] * 3}, {}, 422, "sentences", "60,000 characters; at most 40,000"),
+    (BATCH, {"sentences": ["He came. " * 9] * 57}, KEPT, 422, "sentences", "holds more than 512 sentences"),
     (BATCH, '{"sentences": ["He"], "learner_id": 5}', {}, 422, "learner_id", "a string"),
-    (CORRECT, {"sentence": "He came. " * 65}, {}, 422, "sentence", "more than 64 sentences"),
+    (CORRECT, {"sentence": "He came. " * 513}, ASYNC, 422, "sentence", "without them and wait for the answer"),
     (CORRECT, {"sentence": "word " * 10_000}, {}, 422, "sentence-too-long", "10,000 words; the model takes 64 words"),
 ]
 TAKEN = [

@@ -52,7 +52,7 @@ ALL = 10**6
 BOUNDS = [
     (module, name, getattr(module, name))
     for module, name in (
-        (pipeline, "MAX_WORDS"), (pipeline, "MAX_CHARACTERS"), (pipeline, "MAX_SENTENCES"),
+        (pipeline, "MAX_WORDS"), (pipeline, "MAX_CHARACTERS"),
         (tokenizer, "MAX_WORDS"), (tokenizer, "MAX_PROMPT_TOKENS"),
     )
 ]  # fmt: skip
@@ -141,9 +141,11 @@ def correct(text: str) -> None:
     """All that the API does with a text, with an output for each of its sentences; the same for a GET of it."""
     try:
         draft = PIPELINE.prepare_text(text)
+        sentences = draft.take()
     except (ServingError, TypeError):  # the tokenizer takes no surrogates, and the schema refuses them before
         return
-    PIPELINE.conclude_text(draft, [edits_of(len(sentence.prompt.words)) for sentence in draft.sentences])
+    PIPELINE.add_answers(draft, [(sentence, edits_of(len(sentence.prompt.words))) for sentence in sentences])
+    PIPELINE.conclude_text(draft)
 
 
 STEPS: dict[str, Callable[[str], object]] = {

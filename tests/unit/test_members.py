@@ -47,7 +47,8 @@ def test_places_count_utf_16_code_units_where_the_body_or_the_query_asks_for_the
 def test_the_places_of_a_batch_and_of_a_stream_count_them_too(client: FlaskClient, mailbox: FakeMailbox) -> None:
     results = client.post("/correct/batch", json={"sentences": [ASTRAL, "He goed"]} | UTF16).get_json()["results"]
     pipeline = TextPipeline.load()
-    stream = EditStream(pipeline, pipeline.prepare_text(ASTRAL, offsets="utf16"))
+    draft = pipeline.prepare_text(ASTRAL, offsets="utf16")
+    stream = EditStream(pipeline, draft.reading, draft.take())
 
     streamed = stream.new_edits([Completion("id", FinishReason.STOP, mailbox.output)] * 2)
 

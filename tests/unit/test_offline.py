@@ -10,7 +10,7 @@ import pytest
 
 from api.grammar.correction import Correction
 from ops.run.offline import OfflineCorrector, _line, as_document, lines_of
-from scheduler.errors import RequestFailed
+from scheduler.errors import BodyTooLarge, RequestFailed
 from scheduler.messages import Completion, FinishReason
 from scheduler.settings import Settings
 
@@ -81,3 +81,14 @@ def test_an_answer_in_json_is_one_line_to_every_reader_of_lines(end_of_line: str
     (line,) = _line(correction, as_json=True).splitlines()
 
     assert json.loads(line)["corrected"] == correction.corrected
+
+
+def test_a_text_may_be_as_long_as_a_body_and_no_longer() -> None:
+    corrector = OfflineCorrector.load(Settings(max_body_bytes=2_000))
+    longest = b"He goed. " * 222
+
+    (corrected,) = corrector.correct([longest])
+    (refusal,) = corrector.correct([longest + b"No."])
+
+    assert isinstance(corrected, Correction) and len(corrected.edits) == 222
+    assert isinstance(refusal, BodyTooLarge) and "2,001 bytes; at most 2,000" in str(refusal)

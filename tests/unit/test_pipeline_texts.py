@@ -7,21 +7,16 @@ import pytest
 from api.grammar.correction import Correction, NoteCode
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.language import NOT_ENGLISH, NOTHING_FOUND, PARTLY_ENGLISH
-from api.grammar.pipeline import MAX_TEXT_CHARACTERS
 from api.grammar.reasons import Reason
-from scheduler.errors import InvalidRequest
-from scheduler.messages import MAX_SENTENCES
-from tests.corrections import PIPELINE, TOKENIZER
+from tests.corrections import PIPELINE, TOKENIZER, conclude_text
 
 WENT = ScriptEdit(1, 1, "went", Reason.PAST_IRREG)
 GRIN = "\U0001f600"
 HAS = ScriptEdit(1, 1, "has", Reason.S_SPELL)
-WIDE = ("He came home yesterday. " + " " * 900) * 50
 
 
 def conclude(text: str, *edits: list[ScriptEdit]) -> Correction:
-    outputs = [TOKENIZER.encode_output(own) for own in edits]
-    return PIPELINE.conclude_text(PIPELINE.prepare_text(text), outputs)
+    return conclude_text(text, [TOKENIZER.encode_output(own) for own in edits])
 
 
 def test_edits_that_make_no_sense_are_counted_over_all_sentences() -> None:
@@ -73,7 +68,7 @@ def test_no_edit_is_made_in_a_sentence_that_seems_not_to_be_english(
 
 
 def test_each_sentence_in_capitals_is_read_in_small_letters_by_itself() -> None:
-    shouted, quiet = PIPELINE.prepare_text("HE GOED HOME. Then she left.").sentences
+    shouted, quiet = PIPELINE.prepare_text("HE GOED HOME. Then she left.").take()
 
     assert shouted.prompt.token_ids == PIPELINE.prepare("he goed home.").prompt.token_ids
     assert quiet.prompt.token_ids == PIPELINE.prepare("Then she left.").prompt.token_ids
@@ -126,27 +121,17 @@ def test_a_text_of_which_every_sentence_is_too_long_is_answered_without_the_mode
 def test_a_sentence_of_64_words_is_taken_between_others_and_one_of_65_is_not() -> None:
     longest = "word " * 63 + "word."
 
-    assert len(PIPELINE.prepare_text(f"He came. {longest} She left.").sentences) == 3
-    (skipped,) = PIPELINE.prepare_text(f"He came. more {longest} She left.").skipped
+    assert len(PIPELINE.prepare_text(f"He came. {longest} She left.").take()) == 3
+    longer = PIPELINE.prepare_text(f"He came. more {longest} She left.")
+    assert len(longer.take()) == 2
+    (skipped,) = longer.skipped
     assert (skipped.start, skipped.end) == (9, 9 + len(f"more {longest}"))
 
 
-@pytest.mark.parametrize(
-    ("text", "told"),
-    [
-        ("He came. " * (MAX_SENTENCES + 1), "more than 64 sentences; at most 64 are taken .* 575"),
-        (WIDE, "`sentence` has 46,200 characters; at most 40,000 are read at once"),
-    ],
-)
-def test_a_text_over_a_limit_is_refused_unread_and_says_it(text: str, told: str) -> None:
-    with pytest.raises(InvalidRequest, match=told) as refusal:
-        PIPELINE.prepare_text(text)
+def test_the_sentences_of_a_text_are_prepared_when_they_are_taken() -> None:
+    draft = PIPELINE.prepare_text("He came. " + "word " * 65 + "it. She left. They stay. ")
 
-    assert refusal.value.field == "sentence"
-
-
-def test_a_text_may_have_the_most_sentences_of_the_most_words_and_the_most_characters() -> None:
-    sentence = "Everyone " + "everyone " * 62 + "everyone. "
-
-    assert len(PIPELINE.prepare_text(sentence * MAX_SENTENCES).sentences) == MAX_SENTENCES
-    assert len(PIPELINE.prepare_text(WIDE[:MAX_TEXT_CHARACTERS].rstrip()).sentences) == 44
+    assert [each.sentence for each in draft.take(2)] == ["He came.", "She left."]
+    assert len(draft.skipped) == 1
+    assert [each.sentence for each in draft.take()] == ["They stay."]
+    assert draft.take() == [] and draft.num_taken == 3

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from api.grammar.correction import Correction, NoteCode
 from api.grammar.edit_script import EOS_ID, ScriptEdit
 from api.grammar.reasons import Reason
-from tests.corrections import PIPELINE, TOKENIZER
+from tests.corrections import PIPELINE, TOKENIZER, conclude_text
 
 MENDED = {
     "goed": ("went", Reason.PAST_IRREG), "waited": ("waiting", Reason.BE_ING), "don't": ("doesn't", Reason.SVA_SG),
@@ -32,10 +32,12 @@ SENTENCES = st.lists(
 def mend(text: str) -> Correction:
     """A text in which each of these words is mended, as by a perfect model."""
     draft, outputs = PIPELINE.prepare_text(text), []
-    for sentence in draft.sentences:
+    sentences = draft.take()
+    for sentence in sentences:
         wrong = [(number, MENDED[word]) for number, word in enumerate(sentence.prompt.words) if word in MENDED]
         outputs.append(TOKENIZER.encode_output([ScriptEdit(number, 1, *mended) for number, mended in wrong]))
-    return PIPELINE.conclude_text(draft, outputs)
+    PIPELINE.add_answers(draft, zip(sentences, outputs, strict=True))
+    return PIPELINE.conclude_text(draft)
 
 
 def seen(text: str) -> str:
@@ -91,7 +93,7 @@ def test_only_what_is_replaced_changes_and_the_writer_keeps_the_apostrophe(text:
 
 @pytest.mark.parametrize("text", ["\u201che`s `quoted`", "\u00b4", "90\u2032", "\u02bc", "", SHY, "`a` `b`", "\u2060"])
 def test_what_is_no_apostrophe_and_what_is_no_text_stays_as_it_is(text: str) -> None:
-    correction = PIPELINE.conclude_text(PIPELINE.prepare_text(text), [[EOS_ID]])
+    correction = conclude_text(text, [[EOS_ID]])
 
     assert (correction.corrected, correction.edits, correction.notes) == (text, (), ())
 
@@ -108,8 +110,8 @@ LINKS = [
     "form", ["See {} for more.", "Do you know ({}), too?", "\u201c{}\u201d is it", "{}", "I saw {}."]
 )
 def test_a_link_or_an_address_or_a_token_is_one_word_to_the_model(form: str, link: str) -> None:
-    (sentence,) = PIPELINE.prepare_text(form.format(link)).sentences
-    (named,) = PIPELINE.prepare_text(form.format("London")).sentences
+    (sentence,) = PIPELINE.prepare_text(form.format(link)).take()
+    (named,) = PIPELINE.prepare_text(form.format("London")).take()
 
     assert sentence.prompt.token_ids == named.prompt.token_ids
     assert link in sentence.prompt.words
@@ -121,7 +123,7 @@ def test_a_link_or_an_address_or_a_token_is_one_word_to_the_model(form: str, lin
     ["and/or e.g. this", "home.she left", "3.5 @ 4", "-" * 60, "." * 60 + " no", "=" * 50, "mother-in-law", "a@b"],
 )  # fmt: skip
 def test_what_is_no_link_is_read_as_it_stands(text: str) -> None:
-    (sentence,) = PIPELINE.prepare_text(text).sentences
+    (sentence,) = PIPELINE.prepare_text(text).take()
 
     assert not sentence.prompt.links
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
 
 from api.kept.routes import body_of
 from api.service.body import CorrectionBody, parse_body
-from api.service.corrector import content_of, note_content
+from api.service.corrector import note_content
 from api.service.exchange import Account, Exchange
 from tests.fake_mailbox import FakeMailbox, corrector_of
 from worker.queue.protocol import ReplyMode
@@ -23,7 +24,7 @@ def test_a_stored_text_takes_at_most_twice_its_body(filling: str) -> None:
 
     exchange = Exchange("id", manner=ReplyMode.ASYNC)
 
-    note_content(exchange, {"sentence": parse_body(body).sentence})
+    note_content(exchange, parse_body(body), ())
 
     assert len(exchange.document.encode()) <= 2 * len(body)
 
@@ -33,7 +34,7 @@ def test_the_text_of_a_request_that_nobody_may_ask_for_again_is_not_kept() -> No
     corrector = corrector_of(FakeMailbox())
 
     for one in (exchange, other):
-        corrector.prepare(one, CorrectionBody(sentence="Go."))
+        asyncio.run(corrector.correct(one, CorrectionBody(sentence="Go.")))
 
     assert exchange.document == "" and "Go." in other.document
 
@@ -41,7 +42,7 @@ def test_the_text_of_a_request_that_nobody_may_ask_for_again_is_not_kept() -> No
 def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_account() -> None:
     def digest(account: Account | None) -> str:
         exchange = Exchange("id", account=account, key="lesson 1")
-        note_content(exchange, {"sentence": "Go."})
+        note_content(exchange, CorrectionBody(sentence="Go."), ())
         return exchange.digest
 
     assert digest(None) == digest(Account("school"))
@@ -50,7 +51,7 @@ def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_acc
 def test_what_a_request_asks_for_is_kept_and_tells_two_apart() -> None:
     def record(min_confidence: float) -> tuple[str, str]:
         exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", min_confidence=min_confidence)
-        note_content(exchange, content_of(body, ()))
+        note_content(exchange, body, ())
         assert body_of(exchange, json.loads(exchange.document)) == body
         return exchange.document, exchange.digest
 

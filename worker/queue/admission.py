@@ -27,6 +27,7 @@ _LONGEST_ASK_AFTER_S = 0.1
 SHARE_HOLDS_S = 0.25  # less than the second after which the client may come back
 LONGEST_LIMIT_S = 1.0  # a limit that the operator has raised counts by then
 _MOST_CLIENTS = 1024
+_ASYNC_SHARE = 0.875  # of the bound, for asynchronous requests, as ENQUEUE has it
 Words = Callable[[], QueueFull | RateLimited]  # drawn anew for each: their times are spread
 _NOTHING: tuple[float, Words] = -math.inf, lambda: QueueFull("", 0.0)
 
@@ -85,16 +86,18 @@ def fits_nothing(requests: int, tokens: int, limits: MailboxLimits) -> bool:
     return requests >= limits.max_requests or limits.max_tokens - tokens <= MAX_OUTPUT_TOKENS
 
 
-def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits) -> None:
+def check_that_it_may_fit(requests: Sequence[CorrectionRequest], limits: MailboxLimits, is_async: bool) -> None:
     """Raises InvalidRequest for what not even an empty queue takes: no waiting would help."""
     if len(requests) < 2:
         return
+    part = _ASYNC_SHARE if is_async else 1
+    most_requests, most_tokens = int(limits.max_requests * part), int(limits.max_tokens * part)
     tokens = sum(request.reserved_tokens for request in requests)
-    if len(requests) > limits.max_requests or tokens > limits.max_tokens:
+    if len(requests) > most_requests or tokens > most_tokens:
         raise InvalidRequest(
             "body",
             f"The request holds {len(requests)} sentences that may need {tokens:,} tokens; this server queues at most "
-            f"{limits.max_requests:,} sentences and {limits.max_tokens:,} tokens. Send it in parts.",
+            f"{most_requests:,} sentences and {most_tokens:,} tokens of a request like this. Send it in parts.",
         )
 
 

@@ -78,7 +78,7 @@ class RedisApiMailbox(ApiMailbox):
         """Send the jobs, and wait until Redis has accepted them; for those of a plain request `wait` does."""
         if self._is_closed:
             raise admission.shutting_down()
-        admission.check_that_it_may_fit(wanted.requests, self._limits)
+        admission.check_that_it_may_fit(wanted.requests, self._limits, wanted.manner is ReplyMode.ASYNC)
         patience_s = SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
         self._add(wanted)
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:

@@ -253,6 +253,11 @@ def _states(wanted: Submission) -> list[State]:
     return [wanted.written.get(job_id, ()) if end is None else completion_of(end) for job_id, end in outcomes]
 
 
+def answer_of(outcome: Outcome | None) -> Completion | None:
+    """The answer; None where the outcome is another, or not there."""
+    return outcome if isinstance(outcome, Completion) and not _is_failure(outcome) else None
+
+
 def completion_of(outcome: Outcome) -> Completion:
     """The answer. Raises what the outcome is, where it is a failure."""
     if isinstance(outcome, Exception):

@@ -8,10 +8,9 @@ one of our table. Nothing of this is on the way of a request.
 from __future__ import annotations
 
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from worker.queue.connection import Command, script
@@ -22,7 +21,9 @@ logger = logging.getLogger(__name__)
 KEPT_S = 90 * 86_400
 MOST_VERBS = 128  # of one learner
 _MOST_NEWS = 100_000  # answers that wait while Redis is away; the oldest are dropped
-_AT_ONCE = 250  # in one report: it takes Redis some ms
+_AT_ONCE = 250  # in one report, and the words that end it: it takes Redis some ms
+_MOST_WORDS = 8_192
+_MOST_KINDS = 1_024  # of mistakes in one answer: those most often made count
 _FORGETS_S = 2  # of what other replicas report of a learner who was just forgotten
 
 
@@ -58,11 +59,16 @@ class Learners:
     def command(self) -> Command | None:
         """The report to send now; None where there is nothing to say."""
         if self._sent is None and self._news:
-            some = [self._news.popleft() for _ in range(min(len(self._news), _AT_ONCE))]
             words: list[Any] = []
-            for one in some:
+            for _ in range(min(len(self._news), _AT_ONCE)):
+                if len(words) >= _MOST_WORDS:
+                    break
+                one = self._news.popleft()
+                kinds = Counter(one.mistakes).most_common(_MOST_KINDS)
                 words += [one.learner, one.client, one.request_id if one.is_kept else "", "1" if one.is_first else ""]
-                words += [one.num_texts, len(one.mistakes), *chain.from_iterable(one.mistakes)]
+                words += [one.num_texts, len(kinds)]
+                for mistake, number in kinds:
+                    words += [*mistake, number]
             bounds = (KEPT_S, self._max_memory_bytes, MOST_VERBS)
             self._sent = script("learn", self._process, self._number, *bounds, *words)
         return self._sent

@@ -2,7 +2,7 @@
 -- answer that can be had again only its first delivery.
 -- ARGV: process, number of the report, seconds that a learner is kept, memory in bytes of a Redis without a limit of its own, most
 -- verbs of a learner; then per answer: learner, its client, id of its request ('' where it cannot be had again), '1' from POST,
--- number of texts, number of edits, then reason and verb ('' where it is not known) of each edit.
+-- number of texts, number of kinds of edits, then reason, verb ('' where it is not known) and number of each kind.
 local process, serial, ttl, max_memory, most_verbs = unpack(ARGV, 1, 5)
 local LEARNER_BYTES = 65536 -- of memory for each: the most that one takes is a seventh of it
 local reported = 'miniserve:reported:' .. process
@@ -33,14 +33,14 @@ local function add(learner, client, num_texts, first, stop)
   call('HSET', key, 'holder', holder)
   call('HSETNX', key, 'since', now)
   grow('corrections', num_texts)
-  for at = first, stop, 2 do
-    local reason, verb = ARGV[at], ARGV[at + 1]
+  for at = first, stop, 3 do
+    local reason, verb, number_of_kind = ARGV[at], ARGV[at + 1], ARGV[at + 2]
     local field = 'v:' .. reason .. ':' .. verb
     local is_new_verb = verb ~= '' and call('HEXISTS', key, field) == 0
-    grow('n:' .. reason, 1)
+    grow('n:' .. reason, number_of_kind)
     call('HSET', key, 'at:' .. reason, now)
     if is_new_verb then verbs = verbs + 1 end
-    if verb ~= '' and not (is_new_verb and verbs > tonumber(most_verbs)) then grow(field, 1) end
+    if verb ~= '' and not (is_new_verb and verbs > tonumber(most_verbs)) then grow(field, number_of_kind) end
   end
   call('HSET', key, 'verbs', math.min(verbs, tonumber(most_verbs)))
   for _, set in ipairs({ LEARNERS, held_key(holder) }) do
@@ -53,9 +53,9 @@ end
 
 local at = 6
 while at <= #ARGV do
-  local learner, client, id, is_first, num_texts, num_edits = unpack(ARGV, at, at + 5)
+  local learner, client, id, is_first, num_texts, num_kinds = unpack(ARGV, at, at + 5)
   local first = at + 6
-  at = first + 2 * tonumber(num_edits)
+  at = first + 3 * tonumber(num_kinds)
   if call('EXISTS', 'miniserve:forgotten:' .. learner) == 0 and is_new(id, is_first == '1') then
     add(learner, client, num_texts, first, at - 1)
   end
