@@ -131,7 +131,7 @@ function showReplay() {
     figure.querySelector("b").textContent = `${columns.length} iterations`;
     figure.querySelector("span").textContent = {
       continuous: "A freed slot is taken at once.",
-      static: `A batch ends with its longest member: ${share(columns.length * REPLAY_SLOTS - cells.length)} empty.`,
+      static: `A batch waits for its longest: ${share(columns.length * REPLAY_SLOTS - cells.length)} empty.`,
       fixed: `Each decodes ${MOST_TOKENS} tokens: ${share(cells.filter((cell) => cell.isWasted).length)} wasted.`,
     }[policy];
     draw(canvas, columns, { numRows: REPLAY_SLOTS, height: 7, width: canvas.clientWidth / most, left: 0 });
