@@ -102,6 +102,7 @@ function draw() {
   $("accept").disabled = $("accept-all").disabled = edits().length === 0;
   $("copy").disabled = isBlank;
   $("undo").disabled = undoDepth(view.state) === 0;
+  if (document.activeElement.disabled) ($("undo").disabled ? view : $("undo")).focus(); // else the focus is lost
   $("list-empty").hidden = all.length > 0;
   $("count").textContent = isSlow ? "Reading…" : opened ? `${all.indexOf(opened) + 1} of ${all.length}`
     : edits().length ? counted(edits().length) : "";
