@@ -1,4 +1,4 @@
-"""What the page at `/` sends, and when: in parts, only what changed, and again where the server was busy or away."""
+"""What the page at `/` sends, and when: only what changed, and again where the server was busy or away."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
     assert [json.loads(body)["sentences"] for body in sent] == [["They was late. She go."]]
 
 
-def test_a_text_of_many_sentences_is_sent_in_parts(page: Page) -> None:
+def test_a_text_of_many_sentences_is_corrected_to_its_end(page: Page) -> None:
     paragraphs = (["He goed home.", "We are here."], ["He goed to it.", "We sat on the mat."])  # short words end these
     write(page, "\n\n".join([*(" ".join(40 * sentences) for sentences in paragraphs), "They was late."]))
 
@@ -88,7 +88,7 @@ def test_a_sentence_over_the_limit_is_marked_and_its_neighbours_are_read(page: P
     expect(page.get_by_role("group", name="Why")).to_contain_text("has 73 words; the model takes 64 words")
     page.get_by_role("button", name="Accept all").click()
     expect_text(page, text.replace("goed", "went").replace("was", "were").replace("go with", "goes with"))
-    expect(page.locator("#notice")).to_have_text("3 corrected. Not checked: 2 sentences too long.")
+    expect(page.locator("#notice")).to_have_text("3 corrected. Not read: 2 parts.")
 
 
 def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
@@ -105,7 +105,7 @@ def test_another_language_is_no_success_and_has_a_colour_of_its_own(page: Page) 
     expect(page.locator(".mark.hue-not-english")).to_have_text(foreign)
 
     page.get_by_role("button", name="Accept all").click()
-    expect(notice).to_have_text("1 corrected. Not checked: 1 part not in English.")
+    expect(notice).to_have_text("1 corrected. Not English: 1 part.")
     expect(notice).to_have_class("notice foreign")
 
     write(page, foreign)

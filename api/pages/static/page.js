@@ -228,11 +228,11 @@ function conclude(isNew) {
   const isRead = notes.reduceRight((rest, note) => rest.slice(0, note.start) + rest.slice(note.end), text()).trim() !== "";
   const { accepted, ignored } = decisionsOf(view.state);
   const done = [accepted && `${accepted} corrected`, ignored.size && `${ignored.size} ignored`].filter(Boolean).join(", ");
-  const kind = foreign.length ? "foreign" : notes.length ? "warn" : "good", numLong = notes.length - foreign.length;
-  const not = [foreign.length && `${counted(foreign.length, "part")} not in English`, numLong && `${counted(numLong, "sentence")} too long`];
-  let said = `${done || "No verb mistakes found"}.${notes.length ? ` Not checked: ${not.filter(Boolean).join(", ")}.` : ""}`;
+  const kind = foreign.length ? "foreign" : notes.length ? "warn" : "good", numUnread = notes.length - foreign.length;
+  const not = [numUnread && ` Not read: ${counted(numUnread, "part")}.`, foreign.length && ` Not English: ${counted(foreign.length, "part")}.`];
+  let said = `${done || "No verb mistakes found"}.${not.filter(Boolean).join("")}`;
   if (!isRead) {
-    said = numLong ? "No part of the text could be checked. The marks say why." : "This seems not to be English. Nothing was checked.";
+    said = numUnread ? "No part of the text could be checked. The marks say why." : "This seems not to be English. Nothing was checked.";
   }
   notice(said, kind);
   if (isNew) say(said);

@@ -1,12 +1,10 @@
-// Sends texts to the server and asks again where that is of use: when it is busy, away, or wants a key. What it does not
-// take as a whole is sent in parts, and what cannot be cut any more is skipped and says why.
+// Sends texts to the server and asks again where that is of use: when it is busy, away, or wants a key.
 
 import { fetchAskingForKey } from "./key.js";
-import { sentences } from "./text.js";
 
-const MAX_ITEMS = 64, MAX_UNITS = 38_000; // of a request: the server takes 64 sentences and 40,000 characters
+const MAX_ITEMS = 64; // of a request
+const MAX_UNITS = 10_000; // a longer text comes in several answers, the first one soon
 const BUSY = [429, 503, 504];
-const TOO_MUCH = [413, 422];
 const UNREAD = ["not-english", "too-long"];
 const WAIT_S = 2, LONGEST_WAIT_S = 30;
 
@@ -23,33 +21,23 @@ export async function correct(texts, way) {
 }
 
 function* batches(texts) {
-  let batch = [], room = MAX_ITEMS, units = MAX_UNITS;
+  let batch = [], units = 0;
   for (const text of texts) {
-    const num = (text.match(/[.!?…\n]+/g)?.length ?? 0) + 1;
-    if (batch.length && (num > room || text.length > units)) {
+    if (batch.length === MAX_ITEMS || (units && units + text.length > MAX_UNITS)) {
       yield batch;
-      batch = [], room = MAX_ITEMS, units = MAX_UNITS;
+      batch = [], units = 0;
     }
     batch.push(text);
-    room -= num;
-    units -= text.length;
+    units += text.length;
   }
   if (batch.length) yield batch;
 }
 
 async function send(texts, way) {
-  const { results, problem } = await ask(texts, way);
-  if (problem && texts.length > 1) {
-    const half = texts.length >> 1;
-    await send(texts.slice(0, half), way);
-    return send(texts.slice(half), way);
-  }
-  const busy = [];
+  const { results } = await ask(texts, way), busy = [];
   for (const [at, text] of texts.entries()) {
-    const answer = problem ?? results[at];
-    if (answer.edits) way.onOutcome(text, outcomeOf(text, answer));
-    else if (BUSY.includes(answer.status)) busy.push([text, answer]);
-    else await cut(text, answer, way);
+    if (BUSY.includes(results[at].status)) busy.push([text, results[at]]);
+    else way.onOutcome(text, outcomeOf(text, results[at]));
   }
   if (busy.length) {
     await way.pause(slugOf(busy[0][1]), busy[0][1].retry_after_s ?? WAIT_S);
@@ -57,7 +45,6 @@ async function send(texts, way) {
   }
 }
 
-/** The response as `{results}`, or as `{problem}` where this is too much at once. */
 async function ask(texts, way) {
   const request = {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ sentences: texts, offsets: "utf16", ...way.extra }),
@@ -77,7 +64,6 @@ async function ask(texts, way) {
       continue;
     }
     if (response.ok) return document;
-    if (TOO_MUCH.includes(response.status)) return { problem: document };
     if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
     else throw new Refused(document.detail ?? `The server answered ${response.status}.`);
   }
@@ -85,28 +71,9 @@ async function ask(texts, way) {
 
 const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
 
-/** A text that was refused by itself: its sentences one by one, or nothing of it. */
-async function cut(text, problem, way) {
-  let pieces = TOO_MUCH.includes(problem.status) ? sentences(text) : [];
-  if (pieces.length === 1) pieces = sentences(text, true);
-  const outcome = { places: [] };
-  if (pieces.length < 2) {
-    outcome.places.push({ start: 0, end: text.length, original: text, code: "too-long", detail: problem.detail });
-    outcome.failed = problem.status >= 500;
-  } else {
-    const found = new Map();
-    await correct([...new Set(pieces.map((piece) => piece.text))], { ...way, onOutcome: (piece, one) => found.set(piece, one) });
-    for (const piece of pieces) {
-      const one = found.get(piece.text);
-      outcome.places.push(...one.places.map((place) => ({ ...place, start: place.start + piece.start, end: place.end + piece.start })));
-      outcome.failed ||= one.failed;
-    }
-  }
-  way.onOutcome(text, outcome);
-}
-
-/** The edits of an answer, and its notes on what was not checked, in the order of the text. */
-function outcomeOf(text, { edits, notes }) {
+/** The edits of an answer, and its notes on what was not checked, in the order of the text; of a problem, why it was not read. */
+function outcomeOf(text, { edits, notes, status, detail }) {
+  if (!edits) return { places: [{ start: 0, end: text.length, original: text, code: "too-long", detail }], failed: status >= 500 };
   const unread = notes
     .filter(({ code, start, end }) => UNREAD.includes(code) && !edits.some((edit) => edit.start < end && edit.end > start))
     .map((note) => ({ ...note, original: text.slice(note.start, note.end) }));

@@ -21,8 +21,8 @@ export function paragraphs(text) {
 const ABBREVIATION = /(?:^|[^\p{L}.])(?:Mr|Mrs|Ms|Dr|Prof|St|No|vs|etc|\p{Lu}|\p{L}(?:\.\p{L}{1,2})+)\.\s*$/u; // also i.e., a.m.
 const LONGEST_END = 20; // characters looked at in front of a cut
 
-/** Roughly the sentences of a text: only for what the server will not take as a whole. `isEveryMark`: also at abbreviations. */
-export function sentences(text, isEveryMark = false) {
+/** Roughly the sentences of a text. */
+export function sentences(text) {
   const found = [];
   let start = 0;
   const add = (end) => {
@@ -32,7 +32,7 @@ export function sentences(text, isEveryMark = false) {
   };
   for (const match of text.matchAll(/[.!?…]{1,5}["'”’)\]]{0,3}\s{1,9}(?=["'“‘(]{0,3}[\p{Lu}\p{Extended_Pictographic}])|\n/gu)) {
     const end = match.index + match[0].length;
-    if (!isEveryMark && ABBREVIATION.test(text.slice(Math.max(start, end - LONGEST_END), end))) continue;
+    if (ABBREVIATION.test(text.slice(Math.max(start, end - LONGEST_END), end))) continue;
     add(end);
   }
   add(text.length);
