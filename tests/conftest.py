@@ -14,6 +14,7 @@ from ops.run import embedded_redis
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import RedisHouse
 from tests.pace import patient
+from tests.small_server import StartServer, small_servers
 from worker.model.blas import configure_blas
 from worker.queue import worker_end
 
@@ -46,6 +47,13 @@ def _no_settings_of_the_surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
 def _mailboxes_in_this_process_are_patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker's end that the machine is too busy to run keeps its lease. A test that is about a death ends one."""
     monkeypatch.setattr(worker_end, "LEASE_S", patient(worker_end.LEASE_S))
+
+
+@pytest.fixture
+def serve() -> Iterator[StartServer]:
+    """What starts a small server."""
+    with small_servers() as start:
+        yield start
 
 
 @pytest.fixture(scope="session")

@@ -191,45 +191,6 @@ def test_a_learner_stays_that_of_the_client_who_brought_it_first(client: Redis, 
     assert counted(client) == {}
 
 
-def test_no_hostile_value_stops_a_report(client: Redis, replica: Replica) -> None:
-    client.set("miniserve:request:r1", "not a hash")
-    client.hset("miniserve:learner:b", mapping={"verbs": "many", "corrections": "x", "n:habit": "y", "holder": ":z"})
-    client.set("miniserve:learner:c", "not a hash")
-    assert replica.find("c") == {}
-    for learner in "abcd":
-        replica.note(learner, f"of-{learner}", ("habit", "go"))
-    replica.note("e", "r1")
-
-    replica.report()
-
-    assert [replica.corrections(learner) for learner in "acde"] == [1, 1, 1, 0]
-
-
-@pytest.mark.parametrize("key", ["learners", "learners:1", "learners:2", "learner:a"])
-@pytest.mark.parametrize("kind", ["string", "junk"])
-def test_a_broken_set_of_learners_is_put_right_and_all_are_counted(
-    client: Redis, start: Start, key: str, kind: str
-) -> None:
-    replica = start(most_learners=4)
-    for number in range(2):
-        replica.note(f"before-{number}", f"b{number}", client="2")
-    replica.report()
-    client.delete(f"miniserve:{key}")
-    if kind == "string" or key == "learner:a":
-        client.set(f"miniserve:{key}", "not ours")
-    else:
-        client.zadd(f"miniserve:{key}", {"junk": float("inf"), ":": 5, "9": -1, "gone": 1})
-
-    for number, learner in enumerate("abcdef"):
-        replica.note(learner, f"r{number}")
-        replica.report()
-    assert replica.corrections("f") == 1
-    for learner in ("a", "f"):
-        replica.forget(learner)
-
-    assert replica.corrections("f") == 0 and client.zcard("miniserve:learners") <= 4
-
-
 def test_what_redis_refuses_is_said_once_and_sent_again(
     client: Redis, replica: Replica, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +19,6 @@ from ops.run import processes
 from tests.mailbox_house import eventually
 from tests.running_system import RunningSystem, events_of, post_json, post_sentence, send
 
-RQ = Path(sys.executable).with_name("rq")
 JSON = {"Content-Type": "application/json"}
 PARAGRAPH = (
     "  Yesterday he goed to school \U0001f600. Mr. Smith was there at 5 p.m. on Monday!\r\n\r\n"
@@ -109,8 +106,7 @@ def test_every_way_to_an_answer_gives_the_same_one(
 def test_64_clients_share_batches_and_get_exactly_what_the_offline_command_gives(system: RunningSystem) -> None:
     texts = prompts.load(None, seed=7)[:640]
 
-    with ThreadPoolExecutor(65) as pool:
-        seen_by_rq = pool.submit(_rq_info, system.redis_url)
+    with ThreadPoolExecutor(64) as pool:
         replies = list(pool.map(lambda text: post_sentence(system.url, text), texts))
 
     assert {reply.status for reply in replies} == {200}
@@ -118,11 +114,6 @@ def test_64_clients_share_batches_and_get_exactly_what_the_offline_command_gives
     assert len({reply.body["request_id"] for reply in replies}) == len(texts)
     sizes = scrape(system.url).histogram("miniserve_batch_size")
     assert sizes.mean > 1.0, "a handler bypasses the scheduler"
-    assert "correct" in seen_by_rq.result() and "1 workers, 2 queues" in seen_by_rq.result()
-
-
-def _rq_info(redis_url: str) -> str:
-    return subprocess.run([RQ, "info", "-u", redis_url], capture_output=True, text=True, check=True).stdout
 
 
 def test_capacity_tells_the_rates_that_a_replica_measures(system: RunningSystem) -> None:

@@ -21,7 +21,7 @@ from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
 from tests.mailbox_house import AMPLE, RedisHouse, an_answer, eventually, take_one
 from tests.pace import patient
-from tests.running_system import ApiProcess, Reply, descendants, is_running, post_sentence, real_worker, send
+from tests.running_system import ApiProcess, Reply, post_sentence, real_worker, send
 from worker.queue.connection import Address
 from worker.queue.redis_observer import SystemReader
 from worker.queue.worker_end import WorkerMailbox
@@ -142,15 +142,6 @@ def test_who_stops_in_order_reports_all_that_was_counted(private_redis: Embedded
     reader.close()
     assert (totals["http:/correct:200"], totals["iteration:requests"]) == (4, 4)
     assert sum(count for name, count in totals.items() if re.fullmatch(r"e2e_request_latency:\d+", name)) == 4
-
-
-def test_killing_the_master_takes_its_worker_along_within_a_second(api: ApiProcess) -> None:
-    below = descendants(api.process.pid)
-    assert below
-
-    api.process.kill()
-
-    eventually(lambda: not any(map(is_running, below)), within_s=5.0)
 
 
 def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:

@@ -21,6 +21,7 @@ from worker.queue import formats
 from worker.queue.api_link import enqueue_command
 from worker.queue.connection import Address, Command, RedisConnection, script
 from worker.queue.heartbeat import Reporter
+from worker.queue.learners import Answered, Learners
 from worker.queue.protocol import READY_WITHIN_S
 from worker.queue.redis_observer import _found_of, observed_of
 from worker.queue.status_client import status_of
@@ -54,11 +55,20 @@ def at_work(queue: ScriptedQueue) -> dict[bytes, bytes]:
     queue.accept(LONGEST, "leaves", "gone")
     queue.cancel("gone")
     queue.enqueue([a_request("later")], a_record("later", is_async=True))
+    queue.run(learn("a", "b"))
     for name in NO_IDS:
         queue.client.hset(b"rq:job:" + name, mapping={"status": "queued", "data": "[]"})
     for worker, role in (("writer", "decode"), ("reader", "prefill"), ("worker", "all")):
         queue.beat(worker, 1, "1.0" if role == "all" else f"1.0 {role}", role=role, kv_budget_tokens=400)
     return {key: queue.client.dump(key) for key in queue.client.scan_iter("[mr]*")}
+
+
+def learn(*learners: str) -> Command:
+    """What a new replica reports of an answer to each; four have room."""
+    replica = Learners(lambda _: None, 4 * 65_536)
+    for learner in learners:
+        replica.note(Answered(learner, "1", "", True, False, 1, (("habit", "go"),)))
+    return replica.command()
 
 
 def breakages(client: Redis, key: bytes) -> Iterator[Commands]:
@@ -93,6 +103,9 @@ def commands(queue: ScriptedQueue) -> list[Command]:
         script("report", "process", 1, "1", "prompt_tokens", "3"),
         script("revive", "dead"),
         script("drop", "gone"),
+        learn("b", "c", "d"),
+        script("learner", "a"),
+        script("forget", "a", 2),
         script("leave", "other"),
     ]
 
@@ -102,6 +115,10 @@ def look(queue: ScriptedQueue) -> None:
     json.dumps(seen.totals | seen.counts, allow_nan=False)
     assert 0 <= measure(seen, Settings()).utilization < 10
     assert status_of(queue.run(script("status", READY_WITHIN_S))).redis_ok
+    for learner in ("b", "d"):
+        found = queue.run(script("learner", learner))
+        fields = dict(zip(found[::2], found[1::2], strict=True))
+        assert int(fields[b"corrections"]) > 0 and int(fields[b"n:habit"]) > 0
     for name in ("done", "kept", "later"):
         found = _found_of(queue.run(script("find", name)))
         assert found is None or found.jobs

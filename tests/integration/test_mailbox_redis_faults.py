@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
-import threading
-import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -20,62 +15,16 @@ from tests.mailbox_house import (
     RedisHouse,
     a_request,
     an_answer,
-    ids_of,
     take,
     unblocked,
 )
 from worker.queue import api_link
 from worker.queue.protocol import MailboxDown
-from worker.queue.worker_end import WorkerMailbox
 
 
 def kill(server: EmbeddedRedis) -> None:
     os.kill(server.pid, signal.SIGKILL)
     server.process.wait()
-
-
-@pytest.fixture
-def reborn() -> Iterator[list[EmbeddedRedis]]:
-    """Servers a test starts in place of the one it killed."""
-    servers: list[EmbeddedRedis] = []
-    yield servers
-    for server in servers:
-        server.stop()
-
-
-def work_until_stopped(worker: WorkerMailbox, stop: threading.Event, pause_s: float = 0.005) -> None:
-    """An actor in small: answers what it holds, keeps its answers while the mailbox is down."""
-    answers = []
-    while not stop.is_set():
-        try:
-            inbox = worker.exchange(answers, AMPLE, wait_s=0.05)
-            answers = [an_answer(request_id) for request_id in ids_of(inbox)]
-        except MailboxDown:
-            answers = []
-        time.sleep(pause_s)
-
-
-def test_a_request_that_redis_forgot_with_its_last_second_is_sent_again(
-    reborn: list[EmbeddedRedis], private_house: RedisHouse, private_redis: EmbeddedRedis, tmp_path: Path
-) -> None:
-    api, worker = private_house.api(), private_house.worker()
-    waiting, running = api.submit(a_request("waiting")), api.submit(a_request("running"))
-    assert take(worker, free_tokens=42) == ["waiting"]
-
-    kill(private_redis)
-    for file in tmp_path.glob("*.aof"):
-        file.unlink()
-    shutil.rmtree(tmp_path / "appendonlydir", ignore_errors=True)  # where Redis 7 keeps it
-    reborn.append(EmbeddedRedis(tmp_path, private_redis.port).serve())
-
-    stop = threading.Event()
-    loop = threading.Thread(target=work_until_stopped, args=(worker, stop), daemon=True)
-    loop.start()
-    answers = [api.wait(ticket).request_id for ticket in (waiting, running)]
-    stop.set()
-    loop.join()
-
-    assert answers == ["waiting", "running"]
 
 
 def test_answers_arrive_although_every_subscription_is_cut(

@@ -56,20 +56,6 @@ def test_a_request_lost_and_got_again_by_the_same_worker_runs_on(house: RedisHou
     assert api.wait(ticket) == an_answer("a")
 
 
-def test_a_lost_delivery_comes_again(house: RedisHouse, monkeypatch: pytest.MonkeyPatch) -> None:
-    api, worker = house.api(), house.worker()
-    assert take(worker) == []
-    api.submit(a_request("a"))
-    lose_the_next_reply(worker._claims, monkeypatch)
-    with pytest.raises(MailboxDown, match="cut"):
-        worker.exchange((), AMPLE)
-
-    (delivery,) = worker.exchange((), AMPLE).deliveries
-
-    assert (delivery.request.request_id, delivery.attempt) == ("a", 1)
-    assert take(worker) == []
-
-
 @pytest.mark.parametrize("reason", [FinishReason.STOP, FinishReason.CANCELLED])
 def test_an_answer_whose_receipt_was_lost_is_sent_again_and_counts_once(
     house: RedisHouse, client: Redis, monkeypatch: pytest.MonkeyPatch, reason: FinishReason

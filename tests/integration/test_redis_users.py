@@ -16,20 +16,15 @@ import pytest
 from redis import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
-from ops.run import health
-from scheduler.errors import RequestFailed
-from scheduler.messages import NO_CAPACITY, Completion, FinishReason, Progress
+from scheduler.messages import Progress
 from tests import guarded_redis
 from tests.dashboard_process import OPEN, dashboard_of
 from tests.guarded_redis import SCRIPTS, GuardedHouse, GuardedRedis
 from tests.mailbox_house import AMPLE, a_request, an_answer, answer, eventually, take, take_one
 from tests.recorded_requests import a_record
 from tests.running_system import ApiProcess, post_sentence, send
-from worker.pools.decode import DecodeEnd
-from worker.pools.prefill import PrefillEnd, ReadPrompt
-from worker.queue.connection import Address, RedisConnection, script, script_sources
-from worker.queue.redis_observer import Phase, SystemReader
-from worker.queue.status_client import StatusClient
+from worker.queue.connection import script_sources
+from worker.queue.redis_observer import Phase
 from worker.queue.worker_end import WorkerMailbox
 
 RQ = str(Path(sys.executable).with_name("rq"))
@@ -90,45 +85,6 @@ def test_a_request_goes_its_whole_way_by_the_rights_of_api_and_worker(
     assert api.wait(accepted) == an_answer("r")
     assert api.find("r").jobs[0].state == an_answer("r")
     eventually(lambda: api.status().live_workers == 1)  # `rq info` may have taken longer than a beat counts
-
-
-def test_a_request_goes_through_both_pools_by_the_rights_of_workers(house: GuardedHouse, server: GuardedRedis) -> None:
-    with server.client("worker") as client:
-        client.hset("miniserve:rates", "stand-in", "0.0 decode")  # without one nothing is read
-    api, reader, writer = house.api(), house.worker(PrefillEnd), house.worker(DecodeEnd)
-    ticket = api.submit(a_request("handed"))
-    assert take_one(reader).request.request_id == "handed"
-
-    reader.exchange((), NO_CAPACITY, progress=[ReadPrompt("handed", (7,), b"keys and values")])
-    assert take_one(writer).handed == b"keys and values"
-    answer(writer, "handed")
-
-    assert api.wait(ticket) == an_answer("handed")
-    with server.client("worker") as client:
-        client.hdel("miniserve:rates", "stand-in")
-
-
-def test_dead_letters_and_health_are_read_and_moved_by_the_rights_of_api_and_worker(
-    house: GuardedHouse, server: GuardedRedis
-) -> None:
-    api, worker = house.api(), house.worker()
-    ticket = api.submit(a_request("dead"))
-    assert take(worker) == ["dead"]
-    worker.exchange([Completion("dead", FinishReason.ERROR, error="it broke")], NO_CAPACITY)
-    with pytest.raises(RequestFailed):
-        api.wait(ticket)
-
-    RedisConnection(Address(server.url("api"))).ask_one(script("revive", "dead"))
-    answer(worker, *take(worker))
-
-    watch = StatusClient(Address(server.url("api")), lambda: {"http_requests": 3.0})
-    assert watch.status().live_workers == 1
-    observatory = SystemReader(Address(server.url("api")))
-    seen = observatory.observe()
-    observatory.close()
-    assert (seen.num_api_replicas, seen.totals["http_requests"]) == (1, 3.0)
-    assert seen.redis_memory_bytes > 0
-    assert health.has_lease(server.url("worker"), worker.name.rsplit("-", 2)[0])
 
 
 FORBIDDEN = [

@@ -5,11 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -160,16 +157,6 @@ def test_an_answered_job_that_rq_enqueues_again_keeps_its_answer(
     assert (fetch("a", client).get_status(), client.llen("rq:queue:correct")) == ("finished", 0)
     assert fetch("a", client).latest_result().return_value["request_id"] == "a"
     assert (api.status().reserved_requests, client.zcard("rq:failed:correct"), caplog.text) == (0, 0, "")
-
-
-def test_rq_info_prints_our_queue_and_worker(one_of_each: str, redis_url: str) -> None:
-    command = [str(Path(sys.executable).with_name("rq")), "info", "-u", redis_url, "--raw"]
-
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-    assert "queue correct 1, 1 executing, 1 finished, 1 failed" in printed
-    assert f"worker {one_of_each} (" in printed
-    assert "busy correct, correct-async. jobs: 1 finished, 1 failed" in printed
 
 
 def test_the_dashboard_shows_every_job_in_its_list_and_the_batch_of_the_worker(

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
 
 import pytest
 from click.testing import CliRunner, Result
@@ -15,17 +14,11 @@ from click.testing import CliRunner, Result
 from ops.cli import main
 from tests.metrics_text import metrics_text
 from tests.running_system import is_running, wait_until
-from tests.small_server import SmallServer, StartServer, small_servers
+from tests.small_server import SmallServer, StartServer
 from tests.terminal import IS_OVER_S, Terminal
 
 TOP = [sys.executable, "-m", "ops.cli", "top"]
 LEFT_THE_SCREEN, SHOWS_THE_CURSOR = b"\x1b[?1049l", b"\x1b[?25h"
-
-
-@pytest.fixture
-def serve() -> Iterator[StartServer]:
-    with small_servers() as start:
-        yield start
 
 
 def answer(number: int) -> bytes:

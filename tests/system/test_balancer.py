@@ -14,7 +14,7 @@ import pytest
 from tests.fake_mailbox import site_of
 from tests.proxies import Proxy, before_replicas, proxy
 from tests.running_system import Reply, send, wait_until
-from tests.small_server import FULL, OK, SmallServer, StartServer, http, small_servers
+from tests.small_server import FULL, OK, SmallServer, StartServer, http
 
 PROBLEM = "Content-Type: application/problem+json"
 KEY = {"Idempotency-Key": "7f1c0b1e"}
@@ -26,12 +26,6 @@ ASKED = {"POST": ("POST", {}), "POST with a key": ("POST", KEY), "GET": ("GET", 
 def before(*ports: int) -> AbstractContextManager[Proxy]:
     """nginx before these replicas, in the order in which it asks them."""
     return proxy("balancer", before_replicas(*ports))
-
-
-@pytest.fixture
-def start() -> Iterator[StartServer]:
-    with small_servers() as start:
-        yield start
 
 
 @pytest.fixture
@@ -54,9 +48,9 @@ def _ask(balancer: Proxy, method: str = "POST", headers: Mapping[str, str] | Non
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("fault", ["refuses", "stops", "breaks off"])
 def test_of_a_replica_at_fault_another_takes_all_but_a_post_that_may_have_begun(
-    start: StartServer, refusing: int, fault: str, asked: str
+    serve: StartServer, refusing: int, fault: str, asked: str
 ) -> None:
-    bad, good = start(lambda _: STOPS if fault == "stops" else BREAKS_OFF), start(lambda _: GOOD)
+    bad, good = serve(lambda _: STOPS if fault == "stops" else BREAKS_OFF), serve(lambda _: GOOD)
 
     with before(refusing if fault == "refuses" else _port(bad), _port(good)) as balancer:
         replies = [_ask(balancer, *ASKED[asked]) for _ in range(4)]  # the first two go to one replica each
@@ -70,8 +64,8 @@ def test_of_a_replica_at_fault_another_takes_all_but_a_post_that_may_have_begun(
         assert (one.headers["Content-Type"], one.headers["X-Request-ID"]) == ("application/problem+json", "mine")
 
 
-def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(start: StartServer) -> None:
-    silent, good = start(lambda _: GOOD, delay_s=3.0), start(lambda _: GOOD)  # 2 s is the patience
+def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(serve: StartServer) -> None:
+    silent, good = serve(lambda _: GOOD, delay_s=3.0), serve(lambda _: GOOD)  # 2 s is the patience
 
     with before(_port(silent), _port(good)) as balancer:
         assert [_ask(balancer).status for _ in range(2)] == [503, 200]
@@ -79,8 +73,8 @@ def test_a_post_without_a_key_that_gets_no_answer_is_not_sent_again(start: Start
     assert silent.num_requests == good.num_requests == 1
 
 
-def test_a_full_queue_is_told_in_the_words_of_the_replica(start: StartServer) -> None:
-    full = [start(lambda _: http(503, FULL, "Retry-After: 7", PROBLEM)) for _ in range(3)]
+def test_a_full_queue_is_told_in_the_words_of_the_replica(serve: StartServer) -> None:
+    full = [serve(lambda _: http(503, FULL, "Retry-After: 7", PROBLEM)) for _ in range(3)]
 
     with before(*map(_port, full)) as balancer:
         replies = [_ask(balancer, "POST", headers) for headers in 6 * ({}, KEY)]
@@ -90,13 +84,13 @@ def test_a_full_queue_is_told_in_the_words_of_the_replica(start: StartServer) ->
     assert sum(one.num_requests for one in full) <= 24  # one more is asked at most, not all
 
 
-def test_problems_of_a_replica_pass_as_they_are(start: StartServer) -> None:
+def test_problems_of_a_replica_pass_as_they_are(serve: StartServer) -> None:
     problems = [
         (status, {"type": f"urn:miniserve:problem:{slug}", "request_id": "r1"})
         for status, slug in ((502, "request-failed"), (504, "deadline-exceeded"), (413, "body-too-large"))
         for _ in range(2)
     ]
-    replica = start(lambda number: http(*problems[number - 1], PROBLEM, "X-Request-ID: from the replica"))
+    replica = serve(lambda number: http(*problems[number - 1], PROBLEM, "X-Request-ID: from the replica"))
 
     with before(_port(replica)) as balancer:
         replies = [_ask(balancer, "POST", headers) for headers in 3 * ({}, KEY)]
@@ -114,8 +108,8 @@ def test_without_any_replica_clients_are_told_when_to_come_again(refusing: int) 
     assert {len(reply.headers["X-Request-ID"]) for reply in replies} == {32}
 
 
-def test_the_replica_with_the_fewest_open_requests_is_asked(start: StartServer) -> None:
-    slow, fast = start(lambda _: GOOD, delay_s=1.5), start(lambda _: GOOD)
+def test_the_replica_with_the_fewest_open_requests_is_asked(serve: StartServer) -> None:
+    slow, fast = serve(lambda _: GOOD, delay_s=1.5), serve(lambda _: GOOD)
 
     with before(_port(slow), _port(fast)) as balancer, ThreadPoolExecutor(1) as pool:
         held = pool.submit(_ask, balancer)
@@ -125,8 +119,8 @@ def test_the_replica_with_the_fewest_open_requests_is_asked(start: StartServer) 
         assert held.result().status == 200
 
 
-def test_the_log_names_every_route_and_the_replica_and_no_text_key_or_id(start: StartServer, refusing: int) -> None:
-    replica = start(lambda _: http(200, OK, "X-Request-ID: r1"))
+def test_the_log_names_every_route_and_the_replica_and_no_text_key_or_id(serve: StartServer, refusing: int) -> None:
+    replica = serve(lambda _: http(200, OK, "X-Request-ID: r1"))
     rules = {rule.rule for rule in site_of().url_map.iter_rules()}
     routes = sorted(re.sub(r"<.*?>", "secret", rule) for rule in rules)
     texts = ["/He%20secret", "/v2/check?language=en&text=secret", "/v2/check?text=secret" + "x" * 9_000]

@@ -29,13 +29,6 @@ PASS_ON_THAT_A_CLIENT_LEFT = {"nginx", "HAProxy", "Caddy", "balancer"}  # at onc
 OURS_S, THEIRS_S = 4, 2  # of keep-alive
 
 
-@pytest.fixture
-def house(redis_url: str) -> Iterator[RedisHouse]:
-    house = RedisHouse(redis_url)
-    yield house
-    house.close()
-
-
 @pytest.fixture(scope="module")
 def api(redis_server: EmbeddedRedis) -> Iterator[ApiProcess]:
     options = "--api-processes", "1", "--max-queue-requests", "2", "--trusted-proxies", "127.0.0.1"

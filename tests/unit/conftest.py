@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from flask.testing import FlaskClient
 
 from api.telemetry.line_writer import STDERR
 from tests.fake_mailbox import FakeMailbox, client_of
-from tests.small_server import StartServer, small_servers
 
 STDERR.descriptor = os.open(os.devnull, os.O_WRONLY)  # its thread also writes between two tests, among pytest's dots
 
@@ -23,10 +21,3 @@ def mailbox() -> FakeMailbox:
 @pytest.fixture
 def client(mailbox: FakeMailbox) -> FlaskClient:
     return client_of(mailbox)
-
-
-@pytest.fixture
-def serve() -> Iterator[StartServer]:
-    """What starts a small server."""
-    with small_servers() as start:
-        yield start

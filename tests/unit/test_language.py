@@ -40,23 +40,16 @@ def heldout(name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", ["right", "wrong"])
-def test_of_a_text_of_english_sentences_no_part_is_doubted(name: str) -> None:
+def test_english_sentences_pass_for_english_alone_and_in_a_text(name: str) -> None:
     sentences = heldout(name)
     texts = [sentences[at : at + 64] for at in range(len(sentences) - 63)]
 
-    doubted = [text for text in texts if are_foreign([one for one in text if not seems_english(one)])]
-
-    assert len(doubted) <= 0.005 * len(texts)
-
-
-@pytest.mark.parametrize("name", ["right", "wrong"])
-def test_english_sentences_pass_for_english(name: str) -> None:
-    sentences = heldout(name)
-
     doubted = [sentence for sentence in sentences if not seems_english(sentence)]
+    doubted_texts = [text for text in texts if are_foreign([one for one in text if one in doubted])]
 
     assert len(sentences) >= 300
     assert len(doubted) <= 0.005 * len(sentences), doubted
+    assert len(doubted_texts) <= 0.005 * len(texts)
 
 
 @pytest.mark.parametrize(

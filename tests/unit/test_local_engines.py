@@ -28,7 +28,7 @@ from tests.pace import patient
 from tests.unit.small_model import an_engine, request
 from worker.engine import Engine
 from worker.local import LocalEngines
-from worker.queue.protocol import ReplyMode, Submission
+from worker.queue.protocol import Submission
 
 LONG_S = patient(60)
 T = TypeVar("T")
@@ -123,20 +123,6 @@ def assert_balanced(seen: Observed, **counts: int) -> None:
     ended = sum(seen.counts.get(name, 0) for name in ("done", "failed", "cancelled", "expired"))
     assert seen.counts["accepted"] == ended + seen.num_waiting + seen.num_running
     assert {name: seen.counts[name] for name in counts} == counts
-
-
-def test_a_request_that_is_followed_is_seen_after_each_sentence(local: LocalEngines, engine: Engine) -> None:
-    async def seen(wanted: Submission) -> list[list[object]]:
-        return [[each and each.request_id for each in states] async for states in local.follow(wanted)]
-
-    with held(engine) as may_go_on:
-        wanted = submit(local, request("a"), request("bb", max_output=32), manner=ReplyMode.FOLLOW)
-        following = asyncio.run_coroutine_threadsafe(seen(wanted), local._loop)
-        eventually(lambda: wanted.news)
-        may_go_on.set()
-        states = following.result(LONG_S)
-
-    assert [states[0], states[-1]] == [[(), ()], ["a", "bb"]] and ["a", ()] in states
 
 
 @pytest.mark.parametrize(("limits", "what"), [("0.005 0", "requests"), ("0 0.05", "tokens")])
