@@ -98,8 +98,8 @@ pictures: $(SYSTEM) ## draw the pictures of / and /ops for the documents
 	@./ops/deploy/system_tools.sh
 	@$(BIN)/python -m tests.pictures
 
-editor: ## build the editor of the page from npm's packages, with the versions in ops/deploy/editor/build.sh; needs npm
-	@./ops/deploy/editor/build.sh
+editor: ## build the editor of the page from npm's packages, with the versions in ops/deploy/build_editor.sh; needs npm
+	@./ops/deploy/build_editor.sh
 
 test-compose: ## Docker Compose: up, load, kills, down; needs a Docker daemon
 	@./ops/deploy/compose_drill.sh

@@ -1,4 +1,4 @@
-/*! Built by ops/deploy/editor/build.sh from @codemirror/commands@6.11.1 @codemirror/language@6.13.1 @codemirror/state@6.7.6 @codemirror/streamparser@6.0.0 @codemirror/view@6.43.15 @lezer/common@1.5.5 @lezer/highlight@1.2.5 @lezer/lr@1.4.12 @marijn/find-cluster-break@1.0.4 crelt@1.0.7 style-mod@4.1.5 w3c-keyname@2.2.8.
+/*! Built by ops/deploy/build_editor.sh from @codemirror/commands@6.11.1 @codemirror/language@6.13.1 @codemirror/state@6.7.6 @codemirror/streamparser@6.0.0 @codemirror/view@6.43.15 @lezer/common@1.5.5 @lezer/highlight@1.2.5 @lezer/lr@1.4.12 @marijn/find-cluster-break@1.0.4 crelt@1.0.7 style-mod@4.1.5 w3c-keyname@2.2.8.
 
 Copyright (C) 2016 by Marijn Haverbeke <marijn@haverbeke.berlin> and others
 Copyright (C) 2018 by Marijn Haverbeke <marijn@haverbeke.berlin> and others

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Builds api/pages/static/codemirror.js, the editor of the page at `/`, from npm's packages: the same bytes each time.
-# Only who changes a version runs it (`make editor`). If CodeMirror's style has changed, the page shows an editor without
-# style, and the browser's console names the hash that belongs into api/pages/files.py.
+# Change a version here and run `make editor`. If CodeMirror's style has changed, the page shows an editor without style,
+# and the browser's console names the hash that belongs in api/pages/files.py.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-built=$(realpath "$here/../../../api/pages/static/codemirror.js")
+built=$(realpath "$(dirname "$0")/../../api/pages/static/codemirror.js")
 # All of it, so that npm chooses nothing.
 PACKAGES=(
   @codemirror/commands@6.11.1 @codemirror/language@6.13.1 @codemirror/state@6.7.6 @codemirror/streamparser@6.0.0
@@ -14,12 +13,16 @@ PACKAGES=(
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cp "$here/entry.js" "$work"
 cd "$work"
+cat >entry.js <<'EOF'
+export { StateEffect, StateField } from "@codemirror/state";
+export { Decoration, EditorView, keymap, placeholder } from "@codemirror/view";
+export { history, historyKeymap, invertedEffects, isolateHistory, standardKeymap, undo, undoDepth } from "@codemirror/commands";
+EOF
 echo '{"private": true}' >package.json
 npm install --silent --ignore-scripts --save-exact "${PACKAGES[@]}" esbuild@0.28.2
 {
-  printf '/*! Built by ops/deploy/editor/build.sh from %s.\n\n' "${PACKAGES[*]}"
+  printf '/*! Built by ops/deploy/build_editor.sh from %s.\n\n' "${PACKAGES[*]}"
   grep -h '^Copyright' $(for package in "${PACKAGES[@]}"; do echo "node_modules/${package%@*}/LICENSE"; done) | sort -u
   sed '/^Copyright/d' node_modules/@codemirror/state/LICENSE
   echo '*/'
