@@ -64,7 +64,7 @@ def test_the_table_of_routes_equals_the_routes() -> None:
     paths = [(re.sub(r"<\w+:", "<", rule.rule), rule.methods - {"HEAD", "OPTIONS"}) for rule in rules]
     routes = {f"`{method} {path}`" for path, methods in paths for method in methods}
 
-    assert {row[0] for row in _table("| route | meaning |")} == routes
+    assert {row[0] for row in _table("| route | meaning |")} == routes, "a row for each in docs/reference.md#routes"
 
 
 def test_the_table_of_modes_equals_the_modes() -> None:

@@ -50,14 +50,14 @@ def test_the_document_has_the_routes_of_the_application_and_no_other(
 
     described = {(method, re.sub(r"{(\w+)}", r"<\1>", path)) for method, path, _ in operations(document)}
 
-    assert described == routes
+    assert described == routes, "describe each in api/openapi.yaml, or name a page in PAGES above"
 
 
 def test_every_problem_has_an_example_with_its_status_and_title(document: dict[str, Any]) -> None:
     known = {error.slug: error for error in concrete(errors.ServingError)}
     examples = {slug: one["value"] for slug, one in document["components"]["examples"].items()}
 
-    assert set(examples) == set(known)
+    assert set(examples) == set(known), "an example for each in api/openapi.yaml"
     for slug, example in examples.items():
         assert (example["status"], example["title"]) == (known[slug].status, known[slug].title)
         assert example["type"].endswith(f":{slug}")
