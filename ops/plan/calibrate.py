@@ -16,7 +16,7 @@ from ops.load import prompts
 from ops.load.arrivals import ClosedLoop
 from ops.options import NewFile, option
 from ops.plan import costs, fit
-from ops.plan.costs import Calibration, StageCost
+from ops.plan.costs import Calibration
 from ops.plan.fit import MeasuredLoad
 from ops.plan.measuring import MeasuredSystem
 from ops.plan.mix import mix_of
@@ -25,12 +25,11 @@ from ops.provenance import cpu_name, git_commit
 from ops.tables import table
 
 CLIENTS = (1, 8, 64)  # each with one sentence a request
-_MANY = len(CLIENTS) - 1  # the load with the most clients
+_MANY = len(CLIENTS) - 1  # from this load on no process sleeps much
 _TEXT_CLIENTS, _TEXT_SENTENCES = 16, 4
 _NUM_TEXTS = 400
 _LOAD_S = 2.5
 _QUIET_PERCENT, _LOOK_S = 6.0, 2.0
-_ROUNDS = 4  # of stage costs and numbers of wakes, which depend on each other
 _SIMULATED = 1500  # requests of a load
 _NUM_HOPS = 6  # of a request: client, API, Redis, worker, and back
 
@@ -59,17 +58,11 @@ def measure() -> Measured:
 def calibration_of(measured: Measured) -> Calibration:
     """The costs with which the calculation does what was measured."""
     loads = measured.loads
-    first = {name: StageCost(0.0, loads[_MANY].cpu_s[name], 0.0) for name in fit.STAGES}
+    stages = {name: fit.fit_stage(name, loads[_MANY:]) for name in fit.STAGES}
     found = Calibration(
         version=costs.VERSION, machine=cpu_name(), commit=git_commit(), date=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        cores=measured.cores, worker=fit.fit_worker(loads), hop_s=0.0, **first,
+        cores=measured.cores, worker=fit.fit_worker(loads), hop_s=0.0, **stages,
     )  # fmt: skip
-    for _ in range(_ROUNDS):
-        outcomes = [simulated(found, load) for load in loads]
-        stages = {
-            name: fit.fit_stage(name, loads, [outcome.wakes[name] for outcome in outcomes]) for name in fit.STAGES
-        }
-        found = replace(found, api=stages["api"], redis=stages["redis"], client=stages["client"])
     # With one client nothing waits for anything: what its mean latency has beyond all work is the way.
     beyond_s = 1 / loads[0].throughput_per_s - 1 / simulated(found, loads[0]).throughput_per_s
     return replace(found, hop_s=max(0.0, beyond_s) / _NUM_HOPS)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from heapq import heappop, heappush
 from math import inf
 
@@ -55,32 +54,22 @@ class VirtualClock:
 
 
 class Process:
-    """Does one thing after the other, first come, first served; where it slept, it wakes up first."""
+    """Does one thing after the other, first come, first served."""
 
-    def __init__(self, clock: VirtualClock, wake_s: float = 0.0) -> None:
-        self.num_wakes = 0
+    def __init__(self, clock: VirtualClock) -> None:
         self.busy_s = 0.0  # work, without the time for which others had the core
-        self._clock, self._wake_s = clock, wake_s
-        self._is_awake = False
-        self._waiting: deque[tuple[float, Then]] = deque()
+        self._clock = clock
+        self._asked: deque[tuple[float, Then]] = deque()  # the first is under way
 
     def put(self, work_s: float, then: Then) -> None:
         """Do this when its turn comes; `then` sends the message."""
         self.busy_s += work_s
-        self._waiting.append((work_s, then))
-        if not self._is_awake:
-            self._is_awake = True
-            self.num_wakes += 1
-            self.busy_s += self._wake_s
-            self._begin(self._wake_s)
+        self._asked.append((work_s, then))
+        if len(self._asked) == 1:
+            self._clock.compute(work_s, self._end)
 
-    def _begin(self, more_s: float = 0.0) -> None:
-        work_s, then = self._waiting.popleft()
-        self._clock.compute(more_s + work_s, partial(self._end, then))
-
-    def _end(self, then: Then) -> None:
-        then()
-        if self._waiting:
-            self._begin()
-        else:
-            self._is_awake = False
+    def _end(self) -> None:
+        self._asked[0][1]()
+        self._asked.popleft()
+        if self._asked:
+            self._clock.compute(self._asked[0][0], self._end)

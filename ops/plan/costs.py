@@ -35,9 +35,8 @@ class WorkerCost:
 
 @dataclass(frozen=True, slots=True, config=_CHECKED)
 class StageCost:
-    """A process that serves one thing after the other."""
+    """A process that serves one thing after the other, while it has much to do: it then sleeps and wakes less often."""
 
-    wake_s: Seconds  # where it slept
     request_s: Seconds
     sentence_s: Seconds  # each sentence of the request
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 import numpy as np
 
@@ -34,22 +33,13 @@ class MeasuredLoad:
 
 
 def least_squares(rows: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """The best of all solutions in which some unknowns are 0 and none is negative, of relative errors.
-
-    With a handful of unknowns all choices can be tried (Lawson & Hanson, Solving Least Squares Problems, 1974, ch. 23).
-    """
-    weights = 1.0 / np.maximum(targets, 1e-9)
-    rows, targets = rows * weights[:, None], targets * weights
-    num_unknowns = rows.shape[1]
-    best, least = np.zeros(num_unknowns), float(targets @ targets)
-    for size in range(1, num_unknowns + 1):
-        for free in map(list, combinations(range(num_unknowns), size)):
-            found = np.linalg.lstsq(rows[:, free], targets, rcond=None)[0]
-            loss = float(np.sum((rows[:, free] @ found - targets) ** 2))
-            if found.min() >= 0 and loss < least:
-                best, least = np.zeros(num_unknowns), loss
-                best[free] = found
-    return best
+    """Two unknowns, of which none is negative: the best by relative errors, with one of them 0 if need be."""
+    rows = rows / np.maximum(targets, 1e-9)[:, None]
+    found = np.linalg.lstsq(rows, np.ones(len(rows)), rcond=None)[0]
+    if found.min() >= 0:
+        return found
+    alone = np.diag(rows.sum(axis=0) / np.maximum((rows**2).sum(axis=0), 1e-30))
+    return alone[np.argmin(((rows @ alone.T - 1) ** 2).sum(axis=0))]
 
 
 def fit_worker(loads: Sequence[MeasuredLoad]) -> WorkerCost:
@@ -60,8 +50,7 @@ def fit_worker(loads: Sequence[MeasuredLoad]) -> WorkerCost:
     return WorkerCost(*least_squares(np.array(rows, float), np.array(targets)).tolist())
 
 
-def fit_stage(name: str, loads: Sequence[MeasuredLoad], wakes: Sequence[float]) -> StageCost:
-    """`wakes`: how often the process woke up in each load, for a request."""
-    rows = [(woken, 1.0, load.sentences) for woken, load in zip(wakes, loads, strict=True)]
-    targets = [max(1e-6, load.cpu_s[name]) for load in loads]
-    return StageCost(*least_squares(np.array(rows, float), np.array(targets)).tolist())
+def fit_stage(name: str, loads: Sequence[MeasuredLoad]) -> StageCost:
+    """Of each request, and of each of its sentences."""
+    rows, targets = [(1.0, load.sentences) for load in loads], [max(1e-6, load.cpu_s[name]) for load in loads]
+    return StageCost(*least_squares(np.array(rows), np.array(targets)).tolist())

@@ -45,7 +45,6 @@ class Outcome:
     num_left_behind: int  # by which more came than ended
     seconds: float
     busy: dict[str, float]  # by stage: share of one process's time
-    wakes: dict[str, float]  # by stage: for each request; of workers: iterations
 
     @property
     def throughput_per_s(self) -> float:
@@ -77,9 +76,9 @@ class Service:
     def __init__(self, deployment: Deployment, costs: Calibration, mix: Mix) -> None:
         self.clock = clock = VirtualClock(deployment.cores)
         self._costs, self._mix, self._settings = costs, mix, deployment.settings
-        self._clients = [Process(clock, costs.client.wake_s)] if deployment.has_clients else []
-        self._redis = Process(clock, costs.redis.wake_s)
-        self._replicas = [Process(clock, costs.api.wake_s) for _ in range(deployment.replicas)]
+        self._clients = [Process(clock)] if deployment.has_clients else []
+        self._redis = Process(clock)
+        self._replicas = [Process(clock) for _ in range(deployment.replicas)]
         model = WorkerModel(costs.worker, costs.hop_s)
         policies = [policy_of(costs, deployment.settings) for _ in range(deployment.workers)]
         self._queue = SimulatedQueue(clock, model, policies, self._send_answers)
@@ -96,15 +95,14 @@ class Service:
         for _ in range(1 if arrivals.is_open else arrivals.max_connections):
             self._expect(arrivals.draw(0.0))
         self._serve(round(warm_up * num_requests))
-        begin_s, busy_s, wakes = self.clock.now, self._totals("busy_s"), self._totals("num_wakes")
+        begin_s, busy_s = self.clock.now, self._busy_s()
         num_before, refused_before, open_before = len(self._latencies_s), self._num_refused, self._num_open
         self._serve(num_requests)
         latencies_s, seconds = self._latencies_s[num_before:], self.clock.now - begin_s
         in_all_s = {name: max(seconds, 1e-9) * len(some) for name, some in self._stages.items()}
         return Outcome(
             latencies_s, self._num_refused - refused_before, open_before, self._num_open - open_before, seconds,
-            {name: (now - busy_s[name]) / in_all_s[name] for name, now in self._totals("busy_s").items()},
-            {name: (now - wakes[name]) / max(1, len(latencies_s)) for name, now in self._totals("num_wakes").items()},
+            {name: (now - busy_s[name]) / in_all_s[name] for name, now in self._busy_s().items()},
         )  # fmt: skip
 
     @property
@@ -115,8 +113,8 @@ class Service:
         while len(self._latencies_s) + self._num_refused < num_requests and self.clock.step():
             pass
 
-    def _totals(self, name: str) -> dict[str, float]:
-        return {stage: sum(getattr(one, name) for one in some) for stage, some in self._stages.items() if some}
+    def _busy_s(self) -> dict[str, float]:
+        return {stage: sum(one.busy_s for one in some) for stage, some in self._stages.items() if some}
 
     def _expect(self, due_s: float) -> None:
         self.clock.after(max(0.0, due_s - self.clock.now), partial(self._begin, due_s))

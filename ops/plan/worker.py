@@ -59,7 +59,6 @@ class SimulatedWorker:
     ) -> None:
         self.policy = policy
         self.busy_s = 0.0
-        self.num_wakes = 0  # iterations
         self._clock, self._model, self._claim, self._finish = clock, model, claim, finish
         self._jobs: dict[str, Job] = {}
         self._coming: list[Job] = []
@@ -126,7 +125,6 @@ class SimulatedWorker:
         prompt_tokens = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
         work_s = self._model.cost.seconds(prompt_tokens, len(plan.decodes))
         self.busy_s += work_s
-        self.num_wakes += 1
         self._is_computing = True
         self._model.note(plan, work_s)
         self._clock.compute(work_s, partial(self._commit, plan))

@@ -41,13 +41,13 @@ def test_three_processes_on_two_cores_take_half_as_long_again() -> None:
     assert ends_s == pytest.approx([1.5, 1.5, 1.5])
 
 
-def test_a_process_that_slept_wakes_up_once_for_all_that_came() -> None:
+def test_a_process_does_one_thing_after_the_other() -> None:
     clock, ends_s = VirtualClock(), []
-    process = Process(clock, wake_s=0.5)
+    process = Process(clock)
     for _ in range(3):
         process.put(1.0, lambda: ends_s.append(clock.now))
 
     run(clock)
 
-    assert ends_s == pytest.approx([1.5, 2.5, 3.5])
-    assert (process.num_wakes, process.busy_s) == (1, pytest.approx(3.5))
+    assert ends_s == pytest.approx([1.0, 2.0, 3.0])
+    assert process.busy_s == pytest.approx(3.0)

@@ -20,8 +20,9 @@ def as_measured(costs: Calibration, mix: Mix, clients: int) -> MeasuredLoad:
     outcome = Service(Deployment(cores=costs.cores, has_clients=True), costs, mix).run(ClosedLoop(clients), 2000)
     number, sentences, (prompt, output) = len(outcome.latencies_s), mix.sentences_per_text, mix.mean
     cpu_s = {name: share * outcome.seconds / number for name, share in outcome.busy.items()}
-    sums = {"n": outcome.wakes["worker"], "requests": sentences}
-    sums |= {"prompts": sentences * prompt, "outputs": sentences * output}
+    sums = {"requests": sentences, "prompts": sentences * prompt, "outputs": sentences * output}
+    computed_s = costs.worker.seconds(sentences * prompt, sentences * (output - 1)) - costs.worker.iteration_s
+    sums["n"] = (cpu_s["worker"] - computed_s) / costs.worker.iteration_s
     p50_s, p95_s = outcome.quantile_s(0.5), outcome.quantile_s(0.95)
     return MeasuredLoad(clients, mix, outcome.throughput_per_s, p50_s, p95_s, cpu_s, sums)
 
