@@ -1,11 +1,11 @@
 """Judges whether a text seems to be English, how surely, and chooses what an answer says where it does not.
 
 The model finds almost nothing in other languages, and what it finds there is wrong: no edit is made in a sentence that
-seems not to be English, and no such text passes as a checked one. The judgement counts
-words that are frequent in English and nowhere else against those that are not English: by the lists of languages.tsv,
-by a letter English does not have, or, for half as much, by such a letter in a name or by the shape of a word in small
-letters. A short text without a clue passes for English. So do a few sentences of an English text, unless many clues
-speak against them: a long text has many that might be taken wrongly.
+seems not to be English, and no such text passes as a checked one. The judgement counts words that are frequent in
+English and nowhere else, and verb forms, against those that are not English: by the lists of languages.tsv, by a letter
+English does not have, or, for half as much, by such a letter in a name or by the shape of a word in small letters. A
+short text without a clue passes for English. So do a few sentences of an English text, unless many clues speak against
+them: a long text has many that might be taken wrongly.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from api.grammar.memo import memo
 from api.grammar.reading import read
+from api.grammar.verbs import VerbTable
 from api.grammar.words import without_links
 
 NOTHING_FOUND = "No verb mistakes found; other things are not checked."
@@ -32,7 +33,7 @@ _LEAST_DOUBT = 2.0  # of sentences among English ones: one in 2,000 of those is 
 _MOST_CHARACTERS = 1_000  # A long text is judged by its beginning, in 0.1 ms at most.
 # At the start these are as often words of another language: "Was kostet das Brot?", "We gaan naar huis".
 _SHARED = frozenset("was will me we of so".split())
-_ENGLISH_WEIGHT = -1.0
+_ENGLISH_WEIGHT, _BASE_WEIGHT = -1.0, -0.5  # a base form may be a noun of another language: "team", "station"
 _OF_NAMES = frozenset("al bin da de del den der des di do dos du la las le los van von y".split())
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 # German, Dutch, Polish, Turkish and Italian groups of letters, endings, and articles before an apostrophe.
@@ -105,10 +106,14 @@ def _clues(text: str) -> tuple[float, float]:
     if for_english == inf:
         words = [*chain.from_iterable(map(_words, chunks))]
         weights = [*map(_weight, words)]
-        for_english = float(weights.count(_ENGLISH_WEIGHT))
+        for_english = -sum([weight for weight in weights if weight < 0.0])
+        are_names = for_english > 0.0
         for at, weight in enumerate(weights):
             if weight > 0.0:
                 against += 0.5 if at and _is_in_a_name(words[at - 1 : at + 2]) else weight
+                are_names = are_names and weight < 1.0 and words[at].istitle()
+        if are_names:  # and nothing else: "Jürgen live in Köln"
+            against = min(against, for_english)
     if for_english and next(filter(None, map(_words, chunks)))[0].lower() in _SHARED:
         for_english -= 0.5
     return for_english, against
@@ -118,7 +123,7 @@ def _clues(text: str) -> tuple[float, float]:
 def _num_english(chunk: str) -> float:
     """Return how many English words stand between two blanks; infinity where one of another language does."""
     weights = [*map(_weight, _words(chunk))]
-    return inf if max(weights, default=0.0) > 0.0 else weights.count(_ENGLISH_WEIGHT)
+    return inf if max(weights, default=0.0) > 0.0 else -sum(weights)
 
 
 @memo
@@ -129,12 +134,16 @@ def _words(chunk: str) -> Sequence[str]:
 @memo
 def _weight(word: str) -> float:
     """Return how much a word speaks against English; below 0 where it speaks for it."""
-    english, foreign = _frequent_words()
+    english, foreign, borrowed = _frequent_words()
     small = word.lower()
     if small in english:
         return _ENGLISH_WEIGHT
+    if small in borrowed:
+        return 0.0
     if small in foreign or not word.isascii() and small == word:
         return 1.0
+    if small == word and len(word) > 2 and (verbs := VerbTable.load()).is_form(word):
+        return _ENGLISH_WEIGHT if word not in verbs.verbs else _BASE_WEIGHT if len(word) > 3 else 0.0
     return 0.5 if not word.isascii() or small == word and len(word) > 2 and _SHAPE.fullmatch(word) else 0.0
 
 
@@ -144,9 +153,9 @@ def _is_in_a_name(words: Sequence[str]) -> bool:
 
 
 @cache
-def _frequent_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Return those of English, and those of the other languages, which have none in common with it."""
+def _frequent_words() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """Return those of English, those of other languages, which have none in common with it, and those it borrowed."""
     rows = Path(__file__).with_name("languages.tsv").read_text(encoding="utf-8").splitlines()
-    words = dict(row.split("\t") for row in rows)
-    english = frozenset(words.pop("English").split())
-    return english, frozenset(" ".join(words.values()).split())
+    words = {name: frozenset(row.split()) for name, _, row in (row.partition("\t") for row in rows)}
+    english, borrowed = words.pop("English"), words.pop("Borrowed")
+    return english, frozenset().union(*words.values()), borrowed

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from api.grammar.correction import Edit, Note, Part, edit_as_sent
 from api.grammar.drafts import TextDraft
-from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, seems_english
+from api.grammar.language import NOT_ENGLISH, PARTLY_ENGLISH, are_foreign, language_of
 from api.http.replies import JSON, Reply
 from api.languagetool.document import Document, Span
 from api.languagetool.form import LANGUAGES, CheckForm
@@ -26,7 +26,8 @@ class Answer:
     def __init__(self, document: Document, form: CheckForm) -> None:
         """Raises InvalidRequest."""
         self.document = document
-        self.is_english = not form.is_auto or seems_english(document.plain)
+        self._detected = language_of(document.plain)
+        self.is_english = not form.is_auto or self._detected.is_english
         self._is_auto = form.is_auto
         self._code = form.code()
         self._rules = form.rules()
@@ -78,7 +79,8 @@ class Answer:
     def reply(self) -> Reply:
         """The JSON object, in the place of the matches: they are in memory once."""
         language: dict[str, Any] = {"name": LANGUAGES[self._code], "code": self._code}
-        detected = language | {"confidence": 1.0 if self.is_english else 0.0, "source": "words"}
+        detected = language if self._detected.is_english else {"name": "Undetermined", "code": self._detected.code}
+        detected = detected | {"confidence": self._detected.confidence, "source": "words"}
         software = {
             "name": "miniserve", "version": package_version(), "buildDate": "", "apiVersion": 1,
             "premium": False, "status": "",

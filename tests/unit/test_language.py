@@ -56,10 +56,24 @@ def test_english_sentences_pass_for_english_alone_and_in_a_text(name: str) -> No
     "text",
     ["", "42", "?!", "Hello", "Obama visits Chicago.", "To the café!", "I have 25 years old.",
      "We met Zoë at the café.", "Signora Rossi said \u201carrivederci\u201d and left.", "for i in range(10): print(i)",
-     "Café", "Müller goed home", "Tom live in Los Angeles.", "Anna paint like Leonardo da Vinci."],
+     "Café", "Müller goed home", "La vie en rose is her favourite song.", "Jürgen live in Köln.",
+     "Tom live in Los Angeles.", "Anna paint like Leonardo da Vinci."],
 )  # fmt: skip
 def test_names_borrowed_words_and_short_texts_raise_no_doubt(text: str) -> None:
     assert nothing_found(language_of(text)) == NOTHING_FOUND
+
+
+@pytest.mark.parametrize(
+    ("name", "is_english", "most_wrong"),
+    [("english_with_names", True, 0.1), ("other_languages_with_names", False, 0.2)],
+)
+def test_names_and_borrowed_words_seldom_decide_the_language(name: str, is_english: bool, most_wrong: float) -> None:
+    sentences = (TESTS / "unit" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+    wrong = [sentence for sentence in sentences if seems_english(sentence) is not is_english]
+
+    assert len(sentences) > 50
+    assert len(wrong) <= most_wrong * len(sentences), wrong
 
 
 def test_how_many_edits_were_less_certain_than_asked_is_said() -> None:
