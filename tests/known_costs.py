@@ -10,11 +10,9 @@ COSTS = Calibration(
     machine="a machine of the tests",
     commit="none",
     date="2026-11-24 00:00 UTC",
-    cores=2,
     worker=WorkerCost(410e-6, 10e-6),
     api=StageCost(150e-6, 80e-6),
     redis=StageCost(40e-6, 50e-6),
-    client=StageCost(110e-6, 0.0),
     hop_s=20e-6,
 )
 SENTENCES = Mix(tuple((SentenceSize(8 + number % 13, 1 + 3 * (number % 4)),) for number in range(60)))

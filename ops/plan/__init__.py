@@ -6,7 +6,6 @@
 | time that passes only in the calculation, and cores that processes share | clock |
 | the whole system on it: clients, replicas, Redis, a queue, workers | service, queue, worker |
 | what is asked for | mix; ops/load says when |
-| costs from measurements: least squares | fit |
-| measuring this machine: `miniserve calibrate` | measuring, calibrate |
+| measuring this machine: `miniserve calibrate` | calibrate |
 | the smallest system that keeps a goal: `miniserve plan` | sizing, report, command |
 """

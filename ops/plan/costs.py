@@ -52,11 +52,9 @@ class Calibration:
     machine: str
     commit: str
     date: str
-    cores: Annotated[float, Field(gt=0, le=4096)]  # that all processes share
     worker: WorkerCost
     api: StageCost
     redis: StageCost
-    client: StageCost  # the load generator's
     hop_s: Seconds  # until a process that was woken runs
 
 

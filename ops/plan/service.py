@@ -1,7 +1,7 @@
-"""The whole system on a virtual clock: clients, API replicas, one Redis, workers with the policy that serves.
+"""The whole system on a virtual clock: API replicas, one Redis, workers with the policy that serves.
 
-A request goes client -> replica -> Redis -> worker -> Redis -> replica -> client. Clients, replicas and Redis do one
-thing after the other; a worker forms batches. Processes have a core each, or share some.
+A request goes replica -> Redis -> worker -> Redis -> replica. Replicas and Redis do one thing after the other; a worker
+forms batches. Processes have a core each, or share some.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ class Deployment:
     workers: int = 1
     replicas: int = 1  # API processes
     cores: float = inf  # that all of it shares; inf: each process has one
-    has_clients: bool = False  # a load generator is on these cores, too
     settings: Settings = field(default_factory=Settings)
 
 
@@ -76,14 +75,13 @@ class Service:
     def __init__(self, deployment: Deployment, costs: Calibration, mix: Mix) -> None:
         self.clock = clock = VirtualClock(deployment.cores)
         self._costs, self._mix, self._settings = costs, mix, deployment.settings
-        self._clients = [Process(clock)] if deployment.has_clients else []
         self._redis = Process(clock)
         self._replicas = [Process(clock) for _ in range(deployment.replicas)]
         model = WorkerModel(costs.worker, costs.hop_s)
         policies = [policy_of(costs, deployment.settings) for _ in range(deployment.workers)]
         self._queue = SimulatedQueue(clock, model, policies, self._send_answers)
         self._stages: dict[str, Sequence[Process | SimulatedWorker]] = {
-            "api": self._replicas, "redis": [self._redis], "client": self._clients, "worker": self._queue.workers,
+            "api": self._replicas, "redis": [self._redis], "worker": self._queue.workers,
         }  # fmt: skip
         self._arrivals: Arrivals
         self._latencies_s: list[float] = []
@@ -130,7 +128,7 @@ class Service:
             return
         request = _Request(due_s, text, replica, len(text))
         redis_s = _HALF * self._costs.redis.of_request(len(text))
-        self._travel([*self._front(request), (self._redis, redis_s)], partial(self._accept, request))
+        self._travel([self._front(request), (self._redis, redis_s)], partial(self._accept, request))
 
     def _is_full(self, num_sentences: int) -> bool:
         """The queue counts sentences, and the tokens that they reserve."""
@@ -140,11 +138,8 @@ class Service:
             or queue.reserved_tokens > settings.max_queue_tokens
         )
 
-    def _front(self, request: _Request) -> list[_Stage]:
-        """Client and replica, on the way in."""
-        number, costs = len(request.text), self._costs
-        clients = [(client, _HALF * costs.client.of_request(number)) for client in self._clients]
-        return [*clients, (request.replica, _HALF * costs.api.of_request(number))]
+    def _front(self, request: _Request) -> _Stage:
+        return request.replica, _HALF * self._costs.api.of_request(len(request.text))
 
     def _travel(self, stages: Sequence[_Stage], then: Then) -> None:
         """Through one process after the other, each a hop behind the one before."""
@@ -170,7 +165,7 @@ class Service:
             request.num_left -= 1
             is_last = request.num_left == 0
             work_s = _HALF * (redis.sentence_s + is_last * redis.request_s)
-            back = reversed(self._front(request)) if is_last else ()
+            back = [self._front(request)] if is_last else []
             self._travel([(self._redis, work_s), *back], partial(self._end, request) if is_last else lambda: None)
 
     def _end(self, request: _Request) -> None:

@@ -53,7 +53,7 @@ def test_where_cores_are_without_number_any_rate_that_one_redis_serves_has_a_pla
 ) -> None:
     """On machines so many times as slow."""
     shipped = costs.read(costs.SHIPPED)
-    parts = {name: asdict(getattr(shipped, name)) for name in ("worker", "api", "redis", "client")}
+    parts = {name: asdict(getattr(shipped, name)) for name in ("worker", "api", "redis")}
     slower = {name: {each: factor * s for each, s in part.items()} for name, part in parts.items()}
     document = asdict(shipped) | slower | {"hop_s": factor * shipped.hop_s}
     (tmp_path / "slower.json").write_text(json.dumps(document))

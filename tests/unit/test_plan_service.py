@@ -36,7 +36,7 @@ def test_every_request_ends_once_and_none_is_refused(mix: Mix) -> None:
 
 @pytest.mark.parametrize("clients", [1, 16, 64])
 def test_littles_law_holds_in_a_closed_loop(clients: int) -> None:
-    outcome = run(Deployment(cores=2, has_clients=True), ClosedLoop(clients))
+    outcome = run(Deployment(cores=2), ClosedLoop(clients))
 
     mean_s = sum(outcome.latencies_s) / len(outcome.latencies_s)
     assert outcome.throughput_per_s * mean_s == pytest.approx(clients, rel=0.05)
