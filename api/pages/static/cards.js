@@ -3,6 +3,7 @@
 
 import { hueOf } from "./reasons.js";
 
+const MOST_SHOWN = 60; // characters of what was not checked; the line has room for fewer
 const STEPS = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const NOTES = { "not-english": "Not English", "too-long": "Not read" };
 
@@ -74,7 +75,7 @@ export class Cards {
       if (place.replacement) words.append(make("ins", "", place.replacement));
     }
     const line = this.#button("line", () => this.#actions.open(place.isOpen ? null : this.#places[index]), words);
-    if (!place.code) line.append(make("span", "unseen", ", "), make("span", "why", titleOf(place)));
+    line.append(make("span", "unseen", ", "), make("span", "why", place.code ? place.original.slice(0, MOST_SHOWN) : titleOf(place)));
     line.setAttribute("aria-expanded", place.isOpen);
     const item = make("li", `${hueOf(place)}${place.isOpen ? " open" : ""}`, line);
     if (place.isOpen) item.append(this.#card(place, index));
