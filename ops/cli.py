@@ -27,13 +27,13 @@ from ops.options import (
     with_settings,
 )
 from ops.variables import unknown_variables
-from scheduler.settings import Settings
+from scheduler.settings import Settings, variable
 from worker.model.blas import configure_blas
 
 # The first three warn in their log, and serve; doctor reports it among others.
 _TAKES_ANY_VARIABLE = ("api", "worker", "monitor", "doctor")
 _TOOLS = ("psutil", "tqdm")  # of the extra `tools`
-_VARIABLES = "Every option is a variable, too: --redis-url is MINISERVE_REDIS_URL. What is typed wins."
+_VARIABLES = "Every option is a variable, too: {} is {}. What is typed wins."
 SECTIONS = {  # of the help; those of plan and up name calibrate and dashboard
     "Run": {
         "up": "Start Redis, workers and API here; Ctrl-C stops them.",
@@ -89,8 +89,9 @@ class _Commands(click.Group):
                     raise
                 problem = f"`{cmd_name}` needs {error.name}, which is not installed: pip install 'miniserve[tools]'"
                 raise click.ClickException(problem) from None
-        if command is not None:
-            command.epilog = _VARIABLES
+        options = [param for param in command.params if param.envvar] if command else []
+        if command and options:
+            command.epilog = _VARIABLES.format(options[0].opts[0], options[0].envvar)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -120,7 +121,7 @@ class _Commands(click.Group):
         "max_content_width": 110,
         "token_normalize_func": str.lower,
     },
-    epilog=f"{_VARIABLES} COMMAND --help lists its options.",
+    epilog=_VARIABLES.format("--redis-url", variable("redis_url")) + " COMMAND --help lists its options.",
 )
 @click.version_option(package_name="miniserve", prog_name="miniserve")
 def main() -> None:

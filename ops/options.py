@@ -95,6 +95,8 @@ def option(name: str, *other_names: str, help: str = "", **about: Any) -> Callab
     """
     plain = name.removeprefix("--").replace("-", "_")
     help = help or SHARED_HELP[plain]
+    if isinstance(kind := about.get("type"), RangedType):
+        help = _with_range(help, kind.allowed)
     return click.option(name, *other_names, envvar=variable(plain), help=help, **about)
 
 
@@ -151,14 +153,13 @@ def _option(
         show_default=default not in (None, ""),
         envvar=variable(spec.name),
         hidden=is_hidden,
-        help=help or _help(spec),
+        help=_with_range(help or spec.metadata["help"], spec.metadata["range"]),
         callback={"redis_url": _check_redis_url, "alert_webhook": _check_webhook}.get(spec.name),
     )
 
 
-def _help(spec: Field[Any]) -> str:
-    allowed = spec.metadata["range"]
-    return spec.metadata["help"] + ("" if allowed.low is None else f" From {allowed}.")
+def _with_range(help: str, allowed: Range) -> str:
+    return help if allowed.low is None else f"{help} From {allowed}."
 
 
 class RangedType(click.ParamType[Any]):

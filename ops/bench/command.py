@@ -14,7 +14,7 @@ import click
 
 from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
 from ops.bench.experiment import Plan, read_rows, write_rows
-from ops.options import option
+from ops.options import number, option
 from ops.provenance import provenance
 
 EXPERIMENTS: dict[str, ModuleType] = {
@@ -29,8 +29,8 @@ _QUICK = 0.1
 @click.argument("names", nargs=-1, required=True, type=click.Choice([*EXPERIMENTS, "all"]), metavar="NAME...")
 @option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("experiments"), show_default=True,
         help="Folder for the folders of results.")  # fmt: skip
-@option("--runs", type=click.IntRange(1, 100), default=3, show_default=True, help="Rounds; figures show medians.")
-@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@option("--runs", type=number(int, 1, 100), default=3, show_default=True, help="Rounds; figures show medians.")
+@option("--seed", type=number(int, 0, 2**31), default=0, show_default=True)
 @option("--quick", is_flag=True)
 @option("--redraw", type=click.Path(exists=True, file_okay=False, path_type=Path),
         help="Measure nothing: draw the figures of this folder of results again.")  # fmt: skip
@@ -57,8 +57,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     if redraw is not None:
         _redraw(chosen, redraw)
         return
-    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
-        signal.signal(number, signal.default_int_handler)  # else the servers would outlive us
+    for each in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
+        signal.signal(each, signal.default_int_handler)  # else the servers would outlive us
     plan = Plan(1, asked["seed"], _QUICK) if quick else Plan(asked["runs"], asked["seed"])
     failed = []
     for name in chosen:

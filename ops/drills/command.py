@@ -12,7 +12,7 @@ from rich.console import Console
 
 from ops.drills.catalogue import DRILLS
 from ops.drills.drill import Drill, Result, Stage, hold
-from ops.options import NewFile, option
+from ops.options import NewFile, number, option
 from ops.provenance import provenance
 from ops.tables import table
 
@@ -30,7 +30,7 @@ _COLUMNS = ("drill", ">requests", ">lost", ">twice", ">wrong", ">refused", ">add
 @option("--all", is_flag=True, help="Run all drills.")
 @option("--quick", is_flag=True)
 @option("--save", type=NewFile(), metavar="FILE")
-@option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True)
+@option("--seed", type=number(int, 0, 2**31), default=0, show_default=True)
 def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
     """Run the fault drills NAME..., or all of them with --all. Without a name it lists them.
 
@@ -50,8 +50,8 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
         return
     if not drills:
         raise click.UsageError("which drills? Name some, or --all; `miniserve chaos` lists them")
-    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
-        signal.signal(number, signal.default_int_handler)
+    for each in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are born deaf to the second
+        signal.signal(each, signal.default_int_handler)
     results: list[Result] = []
     about = provenance() | {"form": "quick" if quick else "full", "seed": seed}  # the commit may be another in the end
     try:

@@ -14,9 +14,9 @@ import click
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import as_document, format_misses, format_table
 from ops.evaluation.scores import CorrectBatch, Result, evaluate, score
-from ops.options import NewFile, RangedType, option, with_settings
+from ops.options import NewFile, number, option, with_settings
 from ops.tables import table
-from scheduler.settings import Range, Settings
+from scheduler.settings import Settings
 
 _LONG = 1_000  # sentences, some seconds
 
@@ -32,8 +32,8 @@ _LONG = 1_000  # sentences, some seconds
              "given twice.")  # fmt: skip
 @option("--calibrate", type=NewFile(),
         help="Write the shipped weights there, with how certain an edit must be for each reason.")  # fmt: skip
-@option("--most-changed", type=RangedType(float, Range(0.0, 1.0)), default=0.008, show_default=True,
-        help="With --calibrate: the share of the right sentences that may be changed, 0 to 1.")  # fmt: skip
+@option("--most-changed", type=number(float, 0, 1), default=0.008, show_default=True,
+        help="With --calibrate: the share of the right sentences that may be changed.")  # fmt: skip
 def eval_(
     settings: Settings,
     files: tuple[Path, ...],

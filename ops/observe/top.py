@@ -22,8 +22,8 @@ from rich.live import Live
 from ops.observe.picture import Frame, picture
 from ops.observe.scrape import Scrape, ScrapeError, scrape
 from ops.observe.snapshot import snapshot
-from ops.options import RangedType, of_server, option, with_settings
-from scheduler.settings import Range, Settings
+from ops.options import number, of_server, option, with_settings
+from scheduler.settings import Settings
 
 WINDOW_S = 10.0  # of the live view's rates and percentiles: a second alone holds too few requests for a p99
 
@@ -56,7 +56,7 @@ class Watch:
 
 @click.command()
 @of_server
-@option("--every", type=RangedType(float, Range(0.1, 3600)), default=1.0, show_default=True,
+@option("--every", type=number(float, 0.1, 3600), default=1.0, show_default=True,
         help="Seconds between two readings.")  # fmt: skip
 @option("--once", is_flag=True, help="Print one picture, of the time between two readings, and exit.")
 @option("--json", is_flag=True)
@@ -100,8 +100,8 @@ def _show(watch: Watch, console: Console, every_s: float) -> None:
     One thread reads and one of `Live` draws, so that a server that hangs keeps nobody from leaving.
     """
     over = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit())
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(each, lambda *_: sys.exit())
     signal.signal(signal.SIGTSTP, signal.SIG_IGN)  # the shell would be left with this screen
     live = Live(
         console=console, screen=True, redirect_stdout=False, redirect_stderr=False,

@@ -10,23 +10,23 @@ from typing import Any
 import click
 
 from ops.load import prompts as shipped
-from ops.options import RangedType, option, with_settings
+from ops.options import number, option, with_settings
 from ops.plan import costs, report
 from ops.plan.costs import DEFAULT_FILE
 from ops.plan.mix import Mix, mix_of
 from ops.plan.sizing import Goal, Sizer
-from scheduler.settings import Range, Settings
+from scheduler.settings import Settings
 
 _NUM_TEXTS = 600
 
 
 @click.command()
-@option("--rate", type=RangedType(float, Range(0.01, 100_000)), required=True)
-@option("--p95", type=RangedType(float, Range(1, 600_000)), required=True,
+@option("--rate", type=number(float, 0.01, 100_000), required=True)
+@option("--p95", type=number(float, 1, 600_000), required=True,
         help="Goal: 95 of 100 requests are answered within so many ms.")  # fmt: skip
 @option("--prompts", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File with one text a line, as your clients send them, instead of the 1,200 that ship.")  # fmt: skip
-@option("--cores", type=click.IntRange(1, 4096), show_default="one for each process",
+@option("--cores", type=number(int, 1, 4096), show_default="one for each process",
         help="Cores that all processes share, as with `miniserve up`.")  # fmt: skip
 @option("--calibration", type=click.Path(exists=True, dir_okay=False, path_type=Path),
         show_default=f"{DEFAULT_FILE} if there is one, else the one that ships",
