@@ -40,25 +40,19 @@ def git_commit(folder: Path = _ROOT) -> str:
 
     An environment may lie in a repository of its user's, whose commit says nothing of the code.
     """
+    describe = ("describe", "--always", "--exclude=*", "--abbrev=10", "--dirty=+")
     try:
-        if Path(_git(folder, "rev-parse", "--show-toplevel")).resolve() != folder.resolve():
-            return "unknown"
-        commit = _git(folder, "rev-parse", "--short=10", "HEAD")
-        return commit + ("+" if _git(folder, "status", "--porcelain", "--untracked-files=no") else "")
+        top, commit = (
+            subprocess.run(["git", "-C", folder, *words], check=True, capture_output=True, text=True).stdout.strip()
+            for words in (("rev-parse", "--show-toplevel"), describe)
+        )
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
+    return commit if Path(top).resolve() == folder.resolve() else "unknown"
 
 
 def cpu_name() -> str:
     """The processor's name as the system reports it."""
-    if _CPU_INFO.exists():
-        for line in _CPU_INFO.read_text().splitlines():
-            label, _, name = line.partition(":")
-            if label.strip() == "model name":
-                return name.strip()
-    return platform.processor() or platform.machine()
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    lines = _CPU_INFO.read_text().splitlines() if _CPU_INFO.exists() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())

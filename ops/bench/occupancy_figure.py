@@ -44,15 +44,8 @@ def _draw_cells(axes: Axes, cells: Sequence[Row], most: int) -> None:
     num_slots = int(max(row["slot"] for row in cells)) + 1
     image = np.ones((num_slots, most, 3))
     for row in cells:
-        image[int(row["slot"]), int(row["iteration"])] = _colour(row)
+        colour = COLOURS[{"idle": "idle", "waste": "sync", "token": "continuous"}[row["state"]]]
+        tone = 0.55 + 0.45 * (int(row["number"]) % _TONES) / (_TONES - 1) if row["state"] == "token" else 1.0
+        image[int(row["slot"]), int(row["iteration"])] = 1 - tone * (1 - np.array(to_rgb(colour)))
     axes.imshow(image, aspect="auto", origin="lower", interpolation="nearest", extent=(0, most, 0, num_slots))
     axes.set_ylabel("slot")
-
-
-def _colour(row: Row) -> np.ndarray:
-    if row["state"] == "idle":
-        return np.array(to_rgb(COLOURS["idle"]))
-    if row["state"] == "waste":
-        return np.array(to_rgb(COLOURS["sync"]))
-    tone = 0.55 + 0.45 * (int(row["number"]) % _TONES) / (_TONES - 1)
-    return 1 - tone * (1 - np.array(to_rgb(COLOURS["continuous"])))

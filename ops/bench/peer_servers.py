@@ -7,6 +7,7 @@ process, deadlines, metrics, a line of log for each request.
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -14,7 +15,7 @@ import litserve
 import mosec
 
 from api.http.replies import answer_text
-from ops.run.offline import OfflineCorrector, as_document
+from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 
 _MAX_BATCH = 32
@@ -44,7 +45,7 @@ class LitServeCorrector(litserve.LitAPI):
         return inputs
 
     def predict(self, x: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        return [as_document(one) for one in _corrected(self._corrector, x)]
+        return [json.loads(answer_text(one)) for one in _corrected(self._corrector, x)]
 
     def unbatch(self, output: list[dict[str, Any]]) -> list[dict[str, Any]]:
         return output
