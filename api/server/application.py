@@ -68,7 +68,7 @@ def serve(settings: Settings, make_corrector: MakeCorrector) -> None:
 
         return Serving(create_site(make_corrector(settings), settings), MAX_CONNECTIONS)
 
-    _Server(_config(settings, listeners), load).run()
+    Server(_config(settings, listeners), load).run()
 
 
 def num_processes(settings: Settings) -> int:
@@ -130,10 +130,10 @@ def queue_corrector(settings: Settings) -> Corrector:
     return Corrector(TextPipeline.load(pause=let_others_go_first), mailbox, settings)
 
 
-class _Server(BaseApplication):
+class Server(BaseApplication):
     """gunicorn's application object, which gives it its settings and what is served."""
 
-    def __init__(self, config: dict[str, Any], load: Callable[[], Serving]) -> None:
+    def __init__(self, config: dict[str, Any], load: Callable[[], Any]) -> None:
         self._config = config
         self.load = load
         super().__init__()

@@ -11,8 +11,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import click
-from gunicorn.app.base import BaseApplication
 
+from api.server.application import Server
 from ops.options import check_temporary, option, with_settings
 from ops.run.up import is_loopback
 from scheduler.settings import Settings
@@ -46,7 +46,7 @@ def dashboard(settings: Settings, **asked: Any) -> None:
     if asked["dashboard_open"] and not is_loopback(settings.host):
         raise click.UsageError(f"--dashboard-open is for a loopback address, and --host is {settings.host}")
     check_temporary()
-    _Server(settings, _access(asked)).run()
+    serve(settings, _access(asked))
 
 
 def _access(asked: dict[str, Any]) -> Access:
@@ -60,25 +60,20 @@ def _access(asked: dict[str, Any]) -> Access:
     return Access(username, password, hosts)
 
 
-class _Server(BaseApplication):
-    """One process with threads; its pages ask for little, and a browser keeps several connections."""
-
-    def __init__(self, settings: Settings, access: Access) -> None:
-        self._settings, self._access = settings, access
-        super().__init__()
-
-    def load_config(self) -> None:
-        host = f"[{self._settings.host}]" if ":" in self._settings.host else self._settings.host
-        config = {"bind": f"{host}:{self._settings.dashboard_port}", "worker_class": "gthread", "threads": _THREADS}
+def serve(settings: Settings, access: Access) -> None:
+    """In one process with threads; its pages ask for little, and a browser keeps several connections."""
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    config = {
+        "bind": f"{host}:{settings.dashboard_port}",
         # A thread waits for the request of every connection, and a browser opens some before it asks.
-        config["graceful_timeout"] = _GRACE_S
-        config |= {"loglevel": "warning", "control_socket_disable": True, "proc_name": "miniserve dashboard"}
-        for name, value in config.items():
-            self.cfg.set(name, value)
+        "worker_class": "gthread", "threads": _THREADS, "graceful_timeout": _GRACE_S,
+        "loglevel": "warning", "control_socket_disable": True, "proc_name": "miniserve dashboard",
+    }  # fmt: skip
 
-    def load(self) -> Flask:
+    def load() -> Flask:
         from ops.observe.dashboard_app import create_app
         from worker.queue.redis_py import connect
 
-        url = self._settings.redis_url
-        return create_app(connect(url), hide_password(url), self._access)
+        return create_app(connect(settings.redis_url), hide_password(settings.redis_url), access)
+
+    Server(config, load).run()

@@ -30,7 +30,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ops.run.supervisor import Member
+from ops.run.supervisor import Member, log_file
 from worker.queue.server import OLDEST_VERSION
 
 HOLE = "CVE-2025-49844"  # a script could leave Lua's sandbox
@@ -38,7 +38,7 @@ HOLE = "CVE-2025-49844"  # a script could leave Lua's sandbox
 _SAFE_VERSIONS = ((6, 2, 20), (7, 2, 11), (7, 4, 6), (8, 0, 6), (8, 1, 4), (8, 2, 2))
 START_PATIENCE_S = 10.0
 _STOP_PATIENCE_S = 5.0
-LOG_NAME, SOCKET_NAME, CONFIG_NAME = "redis.log", "redis.sock", "redis.conf"
+SOCKET_NAME, CONFIG_NAME = "redis.sock", "redis.conf"
 MAX_SOCKET_PATH_BYTES = 107  # of sockaddr_un, less its end
 # Dangerous: CONFIG, MODULE, DEBUG, REPLICAOF, ACL, SHUTDOWN, SAVE, FLUSHALL, KEYS, and INFO: how full it is.
 _ALL_RIGHTS, _OUR_RIGHTS = "+@all", "+@all -@dangerous +info"
@@ -77,7 +77,6 @@ class EmbeddedRedis(Member):
             "unixsocket": self.socket,
             "unixsocketperm": 700,
             "dir": directory,
-            "logfile": directory / LOG_NAME,
             "appendonly": "yes",
             "appendfsync": "everysec",
             "auto-aof-rewrite-min-size": "8mb",
@@ -87,10 +86,8 @@ class EmbeddedRedis(Member):
             "maxmemory-policy": "noeviction",  # a queue that drops entries is no queue
         }
         arguments = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        super().__init__(
-            "redis", [str(find_redis_server()), str(directory / CONFIG_NAME), *arguments], output=subprocess.DEVNULL
-        )
-        self.patience_s = _STOP_PATIENCE_S
+        command = [str(find_redis_server()), str(directory / CONFIG_NAME), *arguments]
+        super().__init__("redis", command, output=log_file(), patience_s=_STOP_PATIENCE_S)
 
     @property
     def url(self) -> str:
@@ -132,13 +129,6 @@ class EmbeddedRedis(Member):
         except OSError:
             return False
         return said.removeprefix(b"+OK\r\n").startswith(b"+PONG") and b"\r\nprocess_id:%d\r\n" % self.pid in said
-
-    def last_words(self) -> str:
-        try:
-            lines = (self.directory / LOG_NAME).read_text(errors="replace").splitlines()
-        except OSError:
-            return "it wrote no log"
-        return f"its log ends: {' | '.join(lines[-3:])}"
 
 
 def find_redis_server() -> Path:
