@@ -79,8 +79,9 @@ def test_every_dead_child_is_back_and_the_system_answers() -> None:
 
 
 def test_ctrl_c_in_a_terminal_ends_make_up_with_status_0_where_no_redis_is_installed(tmp_path: Path) -> None:
-    for name, program in (("python3", sys.executable), ("touch", shutil.which("touch"))):  # should it install first
-        (tmp_path / name).symlink_to(program)
+    (tmp_path / "python3").symlink_to(sys.executable)
+    for name in ("grep", "sed", "touch"):  # should it install first
+        (tmp_path / name).symlink_to(shutil.which(name))
     make = [shutil.which("make"), "-C", str(ROOT), "up", f"UP_OPTIONS=--port {free_port()}"]
     with Terminal([shutil.which("env"), f"PATH={tmp_path}", *make]) as screen:
         screen.wait(lambda: screen.shows("stop           Ctrl-C"))
