@@ -6,7 +6,7 @@ BOUNDS_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0,
 _HISTOGRAMS = (
     "time_to_first_token", "inter_token_latency", "e2e_request_latency", "request_queue_time",
 )  # fmt: skip
-_GAUGES = {
+GAUGES = {
     "workers": 2, "api_replicas": 3, "queue_depth": 12, "num_requests_running": 41, "num_requests_waiting": 15,
     "reserved_tokens": 5120, "max_queue_requests": 2048, "max_queue_tokens": 131_072, "oldest_waiting_seconds": 0.412,
     "oldest_running_seconds": 0.22, "dead_letters": 0, "number_in_system": 56.1, "time_in_system_seconds": 0.235,
@@ -23,7 +23,7 @@ _COUNTERS_PER_S = {
 
 def metrics_text(age_s: float, num_workers: int = 2, without: str = "no such name", **gauges: float) -> str:
     """Of a system of that age. `gauges` are others than usual; the lines that hold `without` are left out."""
-    lines = [f"{name} {float(value)}" for name, value in ({**_GAUGES, "workers": num_workers} | gauges).items()]
+    lines = [f"{name} {float(value)}" for name, value in ({**GAUGES, "workers": num_workers} | gauges).items()]
     for number in range(num_workers):
         figures = {**_WORKER, "tokens_per_second": 4100 + number}
         lines += [f'worker_{name}{{worker="worker-{number}"}} {value}' for name, value in figures.items()]

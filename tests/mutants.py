@@ -28,7 +28,7 @@ _OF_QUEUE = (
     "foreign_workers rq_compatibility mailbox_redis_faults"
 )
 _UNIT = {
-    "scheduler": "addresses alerts capacity capacity_command capacity_simulated continuous_batching engine health "
+    "scheduler": "addresses alerts capacity capacity_simulated continuous_batching engine health "
     "http line monitor observations pools pools_observed readiness settings static_batching wire_forms runbook "
     "generated",
     "guard": "guard corrections pipeline",

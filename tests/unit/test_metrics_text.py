@@ -22,64 +22,6 @@ def told(seen: Observed) -> dict[str, Metric]:
     return families_of(metrics_text(seen, Settings(max_queue_requests=2048)))
 
 
-def value_of(families: dict[str, Metric], name: str, **labels: str) -> float:
-    (found,) = [
-        sample.value
-        for family in families.values()
-        for sample in family.samples
-        if sample.name == f"miniserve_{name}" and sample.labels == labels
-    ]
-    return found
-
-
-def test_what_was_observed_is_told_as_it_is_and_of_each_worker_by_itself() -> None:
-    workers = (
-        WorkerFacts("a-1", 3, 2, 90, 600, 16, tokens_per_s=12.5),
-        WorkerFacts("b-2", 1, 0, 60, 400, 8, tokens_per_s=2.5),
-    )
-    seen = replace(
-        EMPTY, workers=workers, num_api_replicas=3, queue_depth=4, num_waiting=6, num_running=5, reserved_tokens=700,
-        oldest_waiting_s=1.5, oldest_running_s=2.5, dead_letters=2, redis_memory_bytes=1000,
-        redis_max_memory_bytes=5000,
-    )  # fmt: skip
-
-    families = told(seen)
-
-    expected = {
-        "api_replicas": 3, "queue_depth": 4, "num_requests_waiting": 6, "num_requests_running": 5,
-        "reserved_tokens": 700, "oldest_waiting_seconds": 1.5, "oldest_running_seconds": 2.5, "dead_letters": 2,
-        "redis_memory_bytes": 1000, "redis_max_memory_bytes": 5000, "workers": 2, "kv_cache_usage_perc": 0.15,
-        "max_queue_requests": 2048,
-    }  # fmt: skip
-    assert {name: value_of(families, name) for name in expected} == pytest.approx(expected)
-    of_workers = {
-        "running": (3, 1), "waiting": (2, 0), "slots": (16, 8), "kv_tokens": (90, 60), "kv_budget_tokens": (600, 400),
-        "tokens_per_second": (12.5, 2.5),
-    }  # fmt: skip
-    for name, values in of_workers.items():
-        assert tuple(value_of(families, f"worker_{name}", worker=worker.name) for worker in workers) == values
-
-
-def test_ends_and_refusals_are_told_by_their_kind() -> None:
-    counts = {
-        "accepted": 100, "done": 80, "done_length": 7, "failed": 3, "cancelled": 4, "expired": 5, "removed": 6,
-        "refused_full": 8, "refused_late": 9, "duplicates": 2,
-    }  # fmt: skip
-
-    totals = {"rejected:not-ready": 10, "rejected:shutting-down": 11, "rejected:queue-full": 20}  # 20 without asking
-
-    families = told(replace(EMPTY, counts=counts, totals=totals))
-
-    assert value_of(families, "requests_accepted_total") == 100
-    assert value_of(families, "duplicate_answers_total") == 2
-    done = {kind: value_of(families, "request_success_total", finished_reason=kind) for kind in ("stop", "length")}
-    assert done == {"stop": 73, "length": 7}
-    failed = {"request-failed": 3, "cancelled": 4, "deadline-exceeded": 5, "removed-by-operator": 6}
-    assert {kind: value_of(families, "request_failure_total", type=kind) for kind in failed} == failed
-    refused = {"queue-full": 28, "deadline-exceeded": 9, "not-ready": 10, "shutting-down": 11}
-    assert {kind: value_of(families, "admission_rejections_total", type=kind) for kind in refused} == refused
-
-
 @pytest.mark.parametrize("name", [name.removeprefix("miniserve_") for name in HISTOGRAMS])
 def test_a_histogram_is_cumulative_and_ends_in_its_count(name: str) -> None:
     bounds = TIME_BUCKETS_S if name.endswith("_seconds") else SIZE_BUCKETS

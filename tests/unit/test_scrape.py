@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from click.testing import CliRunner
 
+from ops.cli import main
 from ops.load.client import LONGEST_BYTES
 from ops.observe.scrape import ScrapeError, scrape
 from tests.small_server import http, small_servers
@@ -29,3 +31,17 @@ def answer(text: str) -> bytes:
 def test_an_answer_without_numbers_of_ours_is_refused_with_the_reason(given: bytes | None, fault: str) -> None:
     with small_servers() as start, pytest.raises(ScrapeError, match=fault):
         scrape(start(lambda _: given).url)
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "said"),
+    [
+        ("http://127.0.0.1:1", 1, "GET http://127.0.0.1:1/metrics fails (Connection refused): is it running there"),
+        ("127.0.0.1", 2, "is no base URL; it must look like http://127.0.0.1:8000"),
+    ],
+)
+@pytest.mark.parametrize("command", ["capacity", "top"])
+def test_where_nobody_answers_a_line_says_so(command: str, url: str, status: int, said: str) -> None:
+    result = CliRunner().invoke(main, [command, "--url", url])
+
+    assert (result.exit_code, said in result.output, result.stdout) == (status, True, "")

@@ -2,43 +2,17 @@
 
 from __future__ import annotations
 
-import unicodedata
 from importlib.resources import files
 
 import pytest
 
-from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS, SEP_ID
+from api.grammar.edit_script import EOS_ID, NUM_SPECIAL_TOKENS
 from api.grammar.tokenizer import Tokenizer
-
-
-def shown(tokenizer: Tokenizer, token_id: int) -> str:
-    """A token as it stands in the file, with the byte-level mark for a blank shown as one."""
-    return tokenizer._tokenizer.id_to_token(token_id).replace("\u0120", " ")
 
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
     return Tokenizer.load()
-
-
-def test_the_prompt_numbers_the_words_from_one_and_ends_in_a_separator(tokenizer):
-    prompt = tokenizer.encode("He goed, to school")
-
-    assert [shown(tokenizer, token_id) for token_id in prompt.token_ids] == [
-        " He", " go", "ed", ",", " to", " school", "<sep>",
-    ]  # fmt: skip
-    assert prompt.word_numbers == (1, 2, 2, 0, 3, 4, 0)
-    assert list(prompt.words) == ["He", "goed", "to", "school"]
-    assert prompt.token_ids[-1] == SEP_ID
-
-
-@pytest.mark.parametrize(
-    "sentence", ["He goed to school.", "na\u00efve \u2014 \U0001f9ff \u4f60!", '(He said) "go" 3.5kg', "x\u0301y"]
-)
-def test_what_was_encoded_decodes_to_the_same_words(tokenizer, sentence):
-    decoded = tokenizer.decode(tokenizer.encode(sentence).token_ids)
-
-    assert decoded.strip() == unicodedata.normalize("NFC", sentence)
 
 
 def test_white_space_and_curly_quotes_make_no_difference_to_the_model(tokenizer):

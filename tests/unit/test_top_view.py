@@ -1,45 +1,33 @@
-"""The numbers of `miniserve top`: from two readings, without a server, a screen or a clock."""
+"""The numbers and the screen of `miniserve top`, without a server. tests/tables/drawings.txt shows both."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterable
 from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from ops.observe.picture import Frame
+from ops.observe import words
+from ops.observe.picture import Frame, picture
 from ops.observe.scrape import Scrape, parse
 from ops.observe.snapshot import Snapshot, snapshot
 from ops.observe.top import WINDOW_S, Watch
 from scheduler.settings import Settings
+from tests.generate.drawings import NOON, frame, lines, window
 from tests.metrics_text import metrics_text
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 SETTINGS = Settings()
-NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
 def reading(at_s: float, **about: Any) -> Scrape:
     return parse(metrics_text(at_s, **about), at_s)
-
-
-def window(**about: Any) -> Snapshot:
-    return snapshot(reading(100.0), reading(110.0, **about), SETTINGS)
-
-
-def test_rates_are_differences_of_counters_by_the_time_between() -> None:
-    rates = window().rates
-
-    assert (rates["arrivals_per_s"], rates["done_per_s"], rates["failed_per_s"]) == (238, 230, 0)
-    assert rates["tokens_per_s"] == 5400
-    assert rates["refused_per_s"] == pytest.approx(15)
-    assert rates["refused_by_type"] == pytest.approx({"queue-full": 12, "not-ready": 3})
-    assert rates["failed_by_type"] == {}
 
 
 def test_counters_that_began_anew_give_what_they_count_since() -> None:
@@ -48,29 +36,6 @@ def test_counters_that_began_anew_give_what_they_count_since() -> None:
     rates = snapshot(earlier, later, SETTINGS).rates
 
     assert rates["arrivals_per_s"] == pytest.approx(238 * 5 / 10)
-
-
-def test_percentiles_are_of_the_window_and_lie_within_their_bucket_by_its_share() -> None:
-    """Of 1,000 values 500 are up to 50 ms, 990 up to 100 ms, all up to 200 ms."""
-    ttft = window().latency["ttft"]
-
-    assert (ttft.count, ttft.mean_s) == (1000, pytest.approx(0.06))
-    assert ttft.p50_s == pytest.approx(0.05)
-    assert ttft.p95_s == pytest.approx(0.05 + 0.05 * (950 - 500) / (990 - 500))
-    assert ttft.p99_s == pytest.approx(0.1)
-
-
-def test_gauges_are_those_of_the_later_reading_and_each_live_worker_has_its_row_by_name() -> None:
-    view = snapshot(reading(100.0, queue_depth=3), reading(110.0, queue_depth=7, num_workers=12), SETTINGS)
-
-    assert view.queue["depth"] == 7
-    assert (view.api_replicas, view.capacity["workers_live"], view.capacity["workers_needed"]) == (3, 12, 2)
-    assert (view.law["number_in_system"], view.law["arrival_rate_per_s"]) == (56.1, 238.4)
-    assert [worker["name"] for worker in view.workers] == sorted(f"worker-{number}" for number in range(12))
-    assert view.workers[1] == {
-        "name": "worker-1", "running": 20, "waiting": 2, "slots": 256, "kv_tokens": 1500, "kv_budget_tokens": 4096,
-        "tokens_per_s": 4101,
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("at_s", "count"), [(100.0, 0), (101.0, 100)])
@@ -137,3 +102,36 @@ def test_the_window_reaches_ten_seconds_back_or_to_the_reading_before(seconds: I
         watch.add(reading(float(second)), NOON)
 
     assert watch.frame.snapshot.window_s == window_s
+
+
+@pytest.mark.parametrize("width", [30, 76])
+def test_no_line_is_wider_than_the_terminal_and_the_workers_come_last(width: int) -> None:
+    shown = lines(frame(num_workers=40), width, 100)
+
+    assert {len(line) for line in shown} == {width}
+    assert "next waits" in "".join(shown).partition("workers 40")[0]
+
+
+def test_the_picture_can_be_printed_where_the_terminal_knows_ascii_alone() -> None:
+    raw = io.BytesIO()
+    with io.TextIOWrapper(raw, encoding="ascii") as file:  # strict: a character it lacks would raise
+        Console(file=file, width=80).print(picture(frame(), NOON, 80))
+        file.flush()
+
+        assert b"utilization" in raw.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("say", "value", "said"),
+    [
+        (words.seconds, None, "-"), (words.seconds, float("nan"), "-"), (words.seconds, float("inf"), "no end"),
+        (words.seconds, 0, "0 ms"), (words.seconds, 0.00042, "0.42 ms"), (words.seconds, 0.0123, "12.3 ms"),
+        (words.seconds, 0.456, "456 ms"), (words.seconds, 0.9996, "1.00 s"), (words.seconds, 12.3, "12.3 s"),
+        (words.seconds, 99.96, "1 m 40 s"), (words.seconds, 302, "5 m 02 s"), (words.seconds, 7200, "120 m 00 s"),
+        (words.count, 1234, "1,234"), (words.rate, 41, "41.0/s"), (words.rate, 238.4, "238/s"),
+        (words.percent, 0.004, "0.4%"), (words.percent, 0.83, "83%"), (words.percent, 0.0996, "10%"),
+        (words.number, 56.1, "56.1"), (words.number, 1234.5, "1,234"),
+    ],
+)  # fmt: skip
+def test_numbers_take_as_few_characters_as_they_need(say: Any, value: float | None, said: str) -> None:
+    assert say(value) == said

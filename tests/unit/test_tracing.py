@@ -10,7 +10,6 @@ from flask.testing import FlaskClient
 
 from api.tracing.waterfall import Waterfall
 from ops.cli import main
-from ops.run.offline import trace_picture
 from scheduler.messages import Completion, FinishReason, Timings
 
 TIMES = Timings(queue_s=0.010, prefill_s=0.005, decode_s=0.020)
@@ -24,39 +23,6 @@ def stages(document: dict[str, object], *more: str) -> list[tuple[object, ...]]:
     return [
         tuple(stage.get(name) for name in ("name", "start_ms", "duration_ms", *more)) for stage in document["stages"]
     ]
-
-
-def test_the_stages_of_each_sentence_follow_one_another_from_when_it_was_sent() -> None:
-    waterfall = Waterfall(received_s=100.0)
-    waterfall.note_answers([completion("r-1"), completion("r-2", 9)], sent_s=100.004, now_s=100.05)
-
-    document = waterfall.document(now_s=100.052)
-
-    assert document["total_ms"] == 52.0
-    both = [("queue", 4.0, 10.0), ("prefill", 14.0, 5.0), ("decode", 19.0, 20.0), ("publish", 39.0, 11.0)]
-    assert stages(document) == [("received", 0.0, 4.0), *both, *both, ("conclude", 50.0, 2.0)]
-    assert [found[-2:] for found in stages(document, "sentence", "output_tokens") if found[0] == "decode"] == [
-        (1, 3), (2, 9),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("is_own", "now_s", "found"),
-    [
-        # What an earlier request with the same key was answered has none of the times of this one.
-        (False, 0.002, [("received", 0.0, 1.0), ("found", 1.0, 1.0), ("conclude", 2.0, 1.0)]),
-        # An answer that was there before its times were over ends in no negative stage.
-        (True, 0.020, [("received", 0.0, 1.0), ("queue", 1.0, 10.0), ("prefill", 11.0, 5.0), ("decode", 16.0, 20.0),
-                       ("publish", 36.0, 0.0), ("conclude", 20.0, 1.0)]),
-    ],
-)  # fmt: skip
-def test_the_stages_of_an_answer_that_is_found_or_was_there_early(
-    is_own: bool, now_s: float, found: list[tuple[str, float, float]]
-) -> None:
-    waterfall = Waterfall(received_s=0.0)
-    waterfall.note_answers([completion("r")], sent_s=0.001, now_s=now_s, is_own=is_own)
-
-    assert stages(waterfall.document(now_s + 0.001)) == found
 
 
 def test_rounding_lets_no_stage_end_after_the_whole() -> None:
@@ -98,19 +64,6 @@ def test_who_asks_has_a_trace_behind_the_rest_of_the_answer_and_none_in_a_proble
     assert "trace" not in document or list(document)[-1] == "trace"
     assert int(response.headers["Content-Length"]) == len(response.data) and response.data.endswith(b"}\n")
     assert "Server-Timing" in response.headers
-
-
-def test_the_picture_has_a_line_for_each_stage_with_its_bar_in_its_place() -> None:
-    waterfall = Waterfall(received_s=0.0)
-    waterfall.note_answers([completion("r", 7)], sent_s=0.004, now_s=0.05)
-
-    head, *lines = trace_picture(waterfall.document(0.052)).splitlines()
-
-    bars = {line.split()[0]: line.rstrip() for line in lines}
-    assert head.split()[0] == "stage" and "52.0 ms" in head
-    assert [*bars] == ["received", "queue", "prefill", "decode", "publish", "conclude"]
-    assert bars["decode"].split()[:5] == ["decode", "1", "19.00", "20.00", "7"]
-    assert bars["queue"].index("█") < bars["decode"].rindex("█") < bars["publish"].rindex("█")
 
 
 def test_the_command_draws_one_sentence_and_no_lines_of_standard_input() -> None:
