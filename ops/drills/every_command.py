@@ -9,7 +9,7 @@ with the same `Idempotency-Key`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 
 from ops.drills.drill import Load, Stage, calm
@@ -27,19 +27,6 @@ _ONE = Load(clients=1, requests=1, habits=Habits(is_keyed=True))
 _MANY = Load(clients=8, habits=Habits(is_keyed=True))  # the worker then holds some of theirs at the moment of a beat
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One place to die at."""
-
-    wire: Tripwire
-    is_slow: bool = False  # no worker is there for the first two seconds, so that the API asks what became of it
-
-    @property
-    def comes_by_the_clock(self) -> bool:
-        """So that requests must come until it does."""
-        return self.wire.only == _BEAT
-
-
 def die_at_every_command(stage: Stage) -> Figures:
     """SIGKILL the process that the proxy watches at every command, before and after the reply; the points by name."""
     stage.questions = [_QUESTION]
@@ -47,54 +34,53 @@ def die_at_every_command(stage: Stage) -> Figures:
     system, reached, missed = stage.system, stage.figures.setdefault("points", []), list[str]()
     victim = next(member for member in system.members if member.name == system.shape.proxied)
     points = _worker_points(stage) if victim in system.workers else _api_points(stage)
-    for number, point in enumerate(points):
+    for number, wire in enumerate(points):
         stage.show(number / len(points), f"{victim.name}, point {number + 1} of {len(points)}")
         for _ in range(_TRIES):
             system.wait_until(system.is_ready, 30.0, "ready for the next point")
-            names = _ask(stage, point, victim.kill)
+            names = _ask(stage, wire, victim.kill)
             if system.proxy.has_tripped:
                 break
-        side = "before its reply" if point.wire.before_reply else "after its reply"
-        words = f"{victim.name}: {names[-1] if names else point.wire.only or 'nothing'} {side} (command {len(names)})"
+        side = "before its reply" if wire.before_reply else "after its reply"
+        words = f"{victim.name}: {names[-1] if names else wire.only or 'nothing'} {side} (command {len(names)})"
         (reached if system.proxy.has_tripped else missed).append(words)
     return {"num_points": len(reached), "not_reached": [*stage.figures.get("not_reached", ()), *missed]}
 
 
-def _worker_points(stage: Stage) -> list[Point]:
-    names = _ask(stage, Point(Tripwire(_NEVER, True, begins_with=_WORKER_RESTS_IN)))
+def _worker_points(stage: Stage) -> list[Tripwire]:
+    names = _ask(stage, Tripwire(_NEVER, True, begins_with=_WORKER_RESTS_IN))
     last = names.index("finish") + 1  # the one that answers
-    wires = [Tripwire(number, before, _WORKER_RESTS_IN) for number in range(1, last + 1) for before in (True, False)]
-    wires += [Tripwire(1, before, only=_BEAT) for before in (True, False)]
-    points = [Point(wire) for wire in wires]
+    points = [Tripwire(number, before, _WORKER_RESTS_IN) for number in range(1, last + 1) for before in (True, False)]
+    points += [Tripwire(1, before, only=_BEAT) for before in (True, False)]
     return stage.size((points, [points[0], points[-4]]))  # taken, and answered: before the reply
 
 
-def _api_points(stage: Stage) -> list[Point]:
-    names = _ask(stage, Point(Tripwire(_NEVER, True)))
-    points = [Point(Tripwire(number, before)) for number in range(1, len(names) + 1) for before in (True, False)]
-    points += [Point(Tripwire(1, before, only=MESSAGE)) for before in (True, False)]
-    points += [Point(Tripwire(1, before, only="check"), is_slow=True) for before in (True, False)]
+def _api_points(stage: Stage) -> list[Tripwire]:
+    names = _ask(stage, Tripwire(_NEVER, True))
+    points = [Tripwire(number, before) for number in range(1, len(names) + 1) for before in (True, False)]
+    points += [Tripwire(1, before, only=MESSAGE) for before in (True, False)]
+    points += [Tripwire(1, before, only="check", is_slow=True) for before in (True, False)]
     return stage.size((points, points[:2]))  # the request pushed
 
 
-def _ask(stage: Stage, point: Point, on_trip: Callable[[], None] = lambda: None) -> list[str]:
+def _ask(stage: Stage, wire: Tripwire, on_trip: Callable[[], None] = lambda: None) -> list[str]:
     """Send until the point is reached and all is answered; returns the names of the commands that were counted."""
     system = stage.system
-    if point.is_slow:
+    if wire.is_slow:
         system.take_away(system.workers[0])
-    system.proxy.watch(point.wire, on_trip)
-    if point.wire.begins_with:
+    system.proxy.watch(wire, on_trip)
+    if wire.begins_with:
         system.wait_until(lambda: bool(system.proxy.names), _REACH_S, f"a worker that rests in {_WORKER_RESTS_IN}")
-    load = _MANY if point.comes_by_the_clock else _ONE
-    stage.figures |= replace(load, fault=partial(_reach, point))(stage)
+    load = _MANY if wire.only == _BEAT else _ONE
+    stage.figures |= replace(load, fault=partial(_reach, wire))(stage)
     return system.proxy.unwatch()
 
 
-def _reach(point: Point, stage: Stage, traffic: Traffic) -> Figures:
-    if point.is_slow or point.comes_by_the_clock:
+def _reach(wire: Tripwire, stage: Stage, traffic: Traffic) -> Figures:
+    if wire.is_slow or wire.only == _BEAT:
         stage.system.wait_until(lambda: stage.system.proxy.has_tripped, _REACH_S, "the point")
-    if point.is_slow:
+    if wire.is_slow:
         stage.system.workers[0].start()
-    if not point.comes_by_the_clock:
+    if wire.only != _BEAT:
         stage.follow(traffic, "one request")  # `send_no_more` could come before it is sent
     return {}

@@ -34,6 +34,7 @@ class Tripwire:
     before_reply: bool
     begins_with: str = ""  # empty: count from now on
     only: str = ""  # count the commands of this name alone; empty: all that belong to a request
+    is_slow: bool = False  # no worker is there for the first two seconds, so that the API asks what became of it
 
 
 class CountingProxy:

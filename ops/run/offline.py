@@ -7,7 +7,6 @@ and runs all of their sentences in the same batches, each a sequence of its own.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -202,12 +201,6 @@ def _line(outcome: Correction | ServingError, as_json: bool) -> str:
     if as_json:
         return as_line(answer_text(outcome))
     return f"{outcome.corrected}\t{outcome.explanation}" if outcome.explanation else outcome.corrected
-
-
-def as_document(outcome: Correction | ServingError) -> dict[str, Any]:
-    """What `--json` prints of it: for programs that hold a corrector of their own."""
-    document: dict[str, Any] = json.loads(_line(outcome, as_json=True))
-    return document
 
 
 def _print(text: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from api.http.replies import answer_text
 from ops.load import prompts
-from ops.run.offline import OfflineCorrector, as_document
+from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 from tests.running_system import RunningSystem
 
@@ -23,7 +25,8 @@ def system() -> Iterator[RunningSystem]:
 def alone() -> dict[str, dict[str, Any]]:
     """What the model alone makes of 400 sentences."""
     sentences = prompts.load(None, seed=0)[:400]
-    return dict(zip(sentences, map(as_document, OfflineCorrector.load(Settings()).correct(sentences)), strict=True))
+    answers = OfflineCorrector.load(Settings()).correct(sentences)
+    return {text: json.loads(answer_text(answer)) for text, answer in zip(sentences, answers, strict=True)}
 
 
 @pytest.fixture(autouse=True)
