@@ -12,10 +12,10 @@ import statistics
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from api.grammar.sentences import find_sentences
 from ops.drills.conservation import Counts, Watch, summary
@@ -31,7 +31,6 @@ from worker.queue.redis_py import connect
 
 _CALM_CLIENTS = 8
 _DRAIN_PATIENCE_S = 60.0
-T = TypeVar("T")
 NUM_SENTENCES = 1000  # different ones of a full drill; the calm run asks each once
 Size = Any  # a number, or a pair: of the full form and of the short one
 Fault = Callable[["Stage", Traffic], Figures]
@@ -182,11 +181,10 @@ class Stage:
     def play(self, part: Part) -> None:
         """Raises DrillError."""
         self.questions = self.sentences(self.size(part.num_questions))
-        with running(part.shape) as self.system, ExitStack() as self._stack:
-            client = self.enter(connect(self.system.redis_url))
-            watch = self.enter(Watch(client))
-            if part.probed_every_s:
-                self.probers = [self.enter(asking(url, part.probed_every_s)) for url in self.system.urls]
+        with running(part.shape) as self.system, ExitStack() as stack:
+            watch = stack.enter_context(Watch(stack.enter_context(connect(self.system.redis_url))))
+            probed = self.system.urls if part.probed_every_s else []
+            self.probers = [stack.enter_context(asking(url, part.probed_every_s)) for url in probed]
             try:
                 for step in part.steps:
                     self.figures |= step(self)
@@ -195,10 +193,6 @@ class Stage:
                 self.figures["duplicated"] += self.system.num_stored_twice()
             finally:
                 self.counts += watch.seen
-
-    def enter(self, block: AbstractContextManager[T]) -> T:
-        """It ends with the part."""
-        return self._stack.enter_context(block)
 
     def follow(self, traffic: Traffic, what: str) -> None:
         """Wait until all is answered."""
