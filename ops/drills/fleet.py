@@ -54,36 +54,33 @@ class RedisFleet:
     """`variables`: more of the scripts', such as passwords; without these everybody may do everything."""
 
     def __init__(self, directory: Path, variables: Mapping[str, str] | None = None, num_nodes: int = 2) -> None:
-        self._directory = directory
-        self._variables = dict(variables or {})
-        self._authority = f"{self._variables['TLS_DIR']}/ca.crt" if "TLS_DIR" in self._variables else ""
+        variables = dict(variables or {})
+        self._authority = f"{variables['TLS_DIR']}/ca.crt" if "TLS_DIR" in variables else ""
+        link_redis_server(directory)
         ports = free_ports(num_nodes + NUM_SENTINELS)
-        self._shared = self._environment(ports[:num_nodes], ports[num_nodes:])
-        self.nodes = [self._node("redis", number, port) for number, port in enumerate(ports[:num_nodes])]
-        self.sentinels = [self._node("sentinel", number, port) for number, port in enumerate(ports[num_nodes:])]
+        env = {
+            "PATH": os.pathsep.join((str(directory), os.environ.get("PATH", os.defpath))),
+            "SENTINELS": " ".join(f"127.0.0.1:{port}" for port in ports[num_nodes:]),
+            "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}", "BIND": "127.0.0.1",
+            # Of two one must go on alone; of three none does, for it may be the one that is cut off.
+            "MIN_REPLICAS": "1" if num_nodes > 2 else "0",
+            **_SENTINEL_TIMES, **variables,
+        }  # fmt: skip
+        self.nodes = [self._node(directory, "redis", *place, env) for place in enumerate(ports[:num_nodes])]
+        self.sentinels = [self._node(directory, "sentinel", *place, env) for place in enumerate(ports[num_nodes:])]
 
-    def _environment(self, ports: list[int], sentinel_ports: list[int]) -> dict[str, str]:
-        link_redis_server(self._directory)
-        sentinels = " ".join(f"127.0.0.1:{port}" for port in sentinel_ports)
-        # Of two one must go on alone; of three none does, for it may be the one that is cut off.
-        min_replicas = "1" if len(ports) > 2 else "0"
-        places = {"SENTINELS": sentinels, "SERVICE": SERVICE, "FIRST_PRIMARY": f"127.0.0.1 {ports[0]}",
-                  "BIND": "127.0.0.1", "MIN_REPLICAS": min_replicas}  # fmt: skip
-        path = os.pathsep.join((str(self._directory), os.environ.get("PATH", os.defpath)))
-        return {"PATH": path, **places, **_SENTINEL_TIMES, **self._variables}
-
-    def _node(self, kind: str, number: int, port: int) -> Node:
+    def _node(self, parent: Path, kind: str, number: int, port: int, env: Mapping[str, str]) -> Node:
         """Those of the same number are a pod: the Redis reads what the sentinel beside it has learnt."""
-        directory = self._directory / f"{kind}-{number}"
-        folders = {"REDIS_DIR": str(directory), "RUN_DIR": str(directory / "run")}
-        folders["SENTINEL_DIR"] = str(self._directory / f"sentinel-{number}")
-        place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
-        options = {"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {}
+        directory = parent / f"{kind}-{number}"
         directory.mkdir()
-        command, env = ("sh", str(_SCRIPTS / f"start-{kind}.sh")), {**self._shared, **place, **folders}
-        node = Node(directory.name, command, env, log_file(), _STOP_PATIENCE_S)
-        node.directory, node.port, node.options = directory, port, options
-        return node
+        folders = {"REDIS_DIR": str(directory), "RUN_DIR": str(directory / "run")}
+        folders["SENTINEL_DIR"] = str(parent / f"sentinel-{number}")
+        place = {"PORT": str(port), "ANNOUNCE": f"127.0.0.1 {port}"}
+        return Node(
+            directory.name, ("sh", str(_SCRIPTS / f"start-{kind}.sh")), {**env, **place, **folders}, log_file(),
+            _STOP_PATIENCE_S, directory=directory, port=port,
+            options={"ssl": True, "ssl_ca_certs": self._authority} if self._authority else {},
+        )  # fmt: skip
 
     @property
     def members(self) -> list[Node]:
