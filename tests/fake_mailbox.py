@@ -65,11 +65,9 @@ class FakeMailbox(ApiMailbox):
         """The last of several has waited for longest, and the first was decoded for longest."""
         ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
         times = [Timings(0.0012 + at / 1e4, 0.0034, 0.0055 + (len(ids) - at) / 1e4) for at in range(len(ids))]
-        answers = [
+        return [
             Completion(job_id, FinishReason.STOP, self.output, took) for job_id, took in zip(ids, times, strict=True)
         ]
-        wanted.outcomes |= dict(zip(ids, answers, strict=True))
-        return answers
 
     def abandon(self, wanted: Submission, job_ids: Sequence[str] | None = None) -> None: ...
 
@@ -109,6 +107,7 @@ class FailingMailbox(FakeMailbox):
         ids = [request.request_id for request in wanted.requests] if job_ids is None else job_ids
         wanted.outcomes |= dict.fromkeys(ids)
         answers = await super().wait(wanted, ids[: self._num_left])
+        wanted.outcomes |= {answer.request_id: answer for answer in answers}
         self._num_left -= len(answers)
         if len(answers) < len(ids):
             raise self._later

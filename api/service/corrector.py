@@ -108,7 +108,10 @@ class Corrector:
                     for draft, _ in share:
                         draft.failure = draft.failure or failure
                 finally:
-                    exchange.add(part)
+                    if part is not exchange:
+                        exchange.add(part)
+                if len(part.requests) < most:  # there are no others
+                    break
         finally:
             self._num_long -= is_long
 
@@ -145,9 +148,11 @@ class Corrector:
     async def finish(self, portion: Portion, num_characters: int) -> None:
         """Wait for the answers of a portion, and note them. Raises what concerns all texts."""
         part, shares = portion
-        job_ids = iter([request.request_id for request in part.requests])
+        job_ids, ends = [request.request_id for request in part.requests], []
         try:
-            ends = [await self._ends_of(part, draft, [*islice(job_ids, len(own))]) for draft, own in shares]
+            for draft, own in shares:
+                ends.append(await self._ends_of(part, draft, job_ids[: len(own)]))
+                del job_ids[: len(own)]
         except BaseException:
             self.mailbox.abandon(part)
             raise

@@ -83,8 +83,6 @@ class Exchange(Submission):
 
     def add(self, part: Exchange) -> None:
         """A further portion is over. They run one after the other, so that their times add up."""
-        if part is self:
-            return
         self.has_left = self.has_left or part.has_left
         if part.accepted_s:  # else the queue has refused it
             self.prompt_tokens += part.prompt_tokens
