@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from itertools import islice
 from typing import Any, NamedTuple
 
 from api.grammar.correction import Correction
