@@ -6,7 +6,8 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from ops.plan.sizing import MOST_BUSY, Goal, Size, Sizer
+from ops.plan.service import Deployment
+from ops.plan.sizing import MOST_BUSY, Goal, Sizer
 from ops.tables import table
 
 
@@ -25,12 +26,13 @@ def report(sizer: Sizer, goal: Goal) -> dict[str, Any]:
     busy = {stage: goal.rate_per_s / carries[stage] / number for stage, number in numbers.items()}
     cores = outcome.busy["worker"] * size.workers + outcome.busy["api"] * size.replicas + outcome.busy["redis"]
     return {
-        "goal": asdict(goal), "size": asdict(size), "p50_s": outcome.quantile_s(0.5), "p95_s": outcome.quantile_s(0.95),
+        "goal": asdict(goal), "size": {"workers": size.workers, "replicas": size.replicas},
+        "p50_s": outcome.quantile_s(0.5), "p95_s": outcome.quantile_s(0.95),
         "numbers": numbers, "carries": carries, "busy": busy, "cores": cores, "advice": _advice(goal, size, busy),
     }  # fmt: skip
 
 
-def _advice(goal: Goal, size: Size, busy: dict[str, float]) -> str:
+def _advice(goal: Goal, size: Deployment, busy: dict[str, float]) -> str:
     """One sentence: what to run, and what to grow first."""
     run = f"{size.workers} worker{'s' * (size.workers > 1)} and {size.replicas} API process{'es' * (size.replicas > 1)}"
     sentence = f"Run {run} for {goal.rate_per_s:,g} requests/s"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from math import ceil, floor, inf
 
 import click
@@ -33,43 +33,31 @@ class Goal:
     p95_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """What works around one Redis."""
-
-    workers: int
-    replicas: int
-
-
-@dataclass(slots=True)
 class Sizer:
-    """Tries sizes."""
+    """Tries sizes on the virtual clock, and remembers what happened."""
 
-    costs: Calibration
-    mix: Mix
-    cores: float = inf  # that all processes share
-    settings: Settings = field(default_factory=Settings)
-    num_requests: int = 6000  # served for each size that is tried
-    _known: dict[tuple[float, Size], Outcome] = field(default_factory=dict)
+    def __init__(
+        self, costs: Calibration, mix: Mix, cores: float = inf, settings: Settings | None = None,
+        num_requests: int = 6000,
+    ) -> None:  # fmt: skip
+        """`cores`: that all processes share; `num_requests`: served for each size."""
+        self.costs, self.mix, self.cores, self.settings = costs, mix, cores, settings or Settings()
 
-    def outcome(self, rate_per_s: float, size: Size) -> Outcome:
-        """What happens to the load."""
-        if (rate_per_s, size) not in self._known:
-            deployment = Deployment(size.workers, size.replicas, self.cores, settings=self.settings)
-            outcome = Service(deployment, self.costs, self.mix).run(OpenLoop(rate_per_s, seed=1), self.num_requests)
-            self._known[rate_per_s, size] = outcome
-        return self._known[rate_per_s, size]
+        @cache
+        def outcome(rate_per_s: float, size: Deployment) -> Outcome:
+            return Service(size, costs, mix).run(OpenLoop(rate_per_s, seed=1), num_requests)
 
-    def p95_s(self, rate_per_s: float, size: Size) -> float:
+        self.outcome = outcome
+
+    def p95_s(self, rate_per_s: float, size: Deployment) -> float:
         return self.outcome(rate_per_s, size).quantile_s(0.95)
 
-    def least(self, rate_per_s: float) -> Size:
+    def least(self, rate_per_s: float) -> Deployment:
         """By utilization alone."""
-        workers = max(1, ceil(rate_per_s * self.worker_s / MOST_BUSY))
-        replicas = max(1, ceil(rate_per_s * self.api_s / MOST_BUSY))
-        return Size(workers, replicas)
+        workers, replicas = (max(1, ceil(rate_per_s * each_s / MOST_BUSY)) for each_s in (self.worker_s, self.api_s))
+        return Deployment(workers, replicas, self.cores, self.settings)
 
-    def smallest(self, goal: Goal) -> Size:
+    def smallest(self, goal: Goal) -> Deployment:
         """Grow by one process at a time, whichever helps more. Raises GoalError where no size keeps the goal."""
         if wall := self._wall(goal.rate_per_s):
             raise GoalError(wall)
@@ -78,7 +66,8 @@ class Sizer:
         for _ in range(_MOST_STEPS):
             if (reached_s := p95_s(size)) <= goal.p95_s:
                 return size
-            larger = min(Size(size.workers + 1, size.replicas), Size(size.workers, size.replicas + 1), key=p95_s)
+            more = replace(size, workers=size.workers + 1), replace(size, replicas=size.replicas + 1)
+            larger = min(more, key=p95_s)
             if reached_s < inf and p95_s(larger) > _LEAST_GAIN * reached_s:
                 break
             size = larger
@@ -97,7 +86,7 @@ class Sizer:
             f"balancer (docs/proxies.md), and plan each of them with --rate {floor(rate_per_s / number)}"
         )
 
-    def _why_not(self, goal: Goal, size: Size) -> str:
+    def _why_not(self, goal: Goal, size: Deployment) -> str:
         reached_s = self.p95_s(goal.rate_per_s, size)
         if reached_s == inf and self.cores == inf:
             return f"{goal.rate_per_s:,g} requests/s are more than the largest size that was tried serves; lower --rate"
