@@ -53,7 +53,7 @@ class Service:
         self._draw, self._limits, self._lose = draw, limits, lose
         self._dice, self._clock = random.Random(seed), VirtualClock()
         self._sums = IterationSums()
-        model = WorkerModel(CostModel(self._dice), 0.0, self._note, claims_ahead=False)
+        model = WorkerModel(CostModel(self._dice), 0.0, self._note)
         policies = [ContinuousBatching(limits) for _ in range(num_workers)]
         self._queue = SimulatedQueue(self._clock, model, policies, self._end)
         self._history: deque[Moment] = deque(maxlen=HISTORY)

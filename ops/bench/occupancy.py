@@ -68,8 +68,8 @@ def occupancy(policy: ContinuousBatching, sizes: Sequence[SentenceSize]) -> list
             rows.append({"iteration": iteration, "slot": slot, "state": state, "number": request_number})
 
     clock, model = VirtualClock(), WorkerModel(WorkerCost(1.0, 0.0), 0.0, note=note)
-    worker = SimulatedWorker(clock, policy, model, claim=lambda _: None, finish=lambda _: None)
-    worker.deliver([job_of(str(number), size, 0.0, None) for number, size in enumerate(sizes)])
+    arriving = iter([[job_of(str(number), size, 0.0, None) for number, size in enumerate(sizes)]])
+    SimulatedWorker(clock, policy, model, take=lambda _: next(arriving, []), finish=lambda _: None).wake()
     while clock.step():
         pass
     return rows

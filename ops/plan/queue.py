@@ -29,27 +29,18 @@ class SimulatedQueue:
         self.num_open = 0  # accepted and unfinished
         self.reserved_tokens = 0
         self.waiting: deque[Job] = deque()
-        self._claims: deque[SimulatedWorker] = deque()
         self._answer = answer
-        self.workers = [SimulatedWorker(clock, policy, model, self._claim, self._finish) for policy in policies]
-        for worker in self.workers:
-            worker.start()
+        self.workers = [SimulatedWorker(clock, policy, model, self._take, self._finish) for policy in policies]
 
     def accept(self, jobs: Sequence[Job]) -> None:
         """The sentences of a request."""
         self.num_open += len(jobs)
         self.reserved_tokens += sum([job.request.reserved_tokens for job in jobs])
         self.waiting += jobs
-        while self.waiting and self._claims:
-            self._give(self._claims.popleft())
+        for worker in self.workers:
+            worker.wake()
 
-    def _claim(self, worker: SimulatedWorker) -> None:
-        if self.waiting:
-            self._give(worker)
-        else:
-            self._claims.append(worker)
-
-    def _give(self, worker: SimulatedWorker) -> None:
+    def _take(self, worker: SimulatedWorker) -> list[Job]:
         """Its share of the queue, as far as it fits; as worker/queue/lua/take.lua does."""
         tokens, number = worker.room
         number = min(number, -(-len(self.waiting) // len(self.workers)))
@@ -57,7 +48,7 @@ class SimulatedQueue:
         while len(jobs) < number and self.waiting[0].request.reserved_tokens <= tokens:
             jobs.append(self.waiting.popleft())
             tokens -= jobs[-1].request.reserved_tokens
-        worker.deliver(jobs)
+        return jobs
 
     def _finish(self, jobs: Sequence[Job]) -> None:
         for job in jobs:

@@ -37,89 +37,50 @@ class WorkerModel:
     """What its iterations cost, and who looks at them."""
 
     cost: WorkerCost
-    hop_s: float  # to Redis and back, each
+    hop_s: float  # from Redis to one that sleeps
     note: Callable[[StepPlan, float], None] = lambda plan, seconds: None  # sees every iteration as it begins
-    claims_ahead: bool = True  # else what waits between two iterations is in the next, as if Redis took no time
 
 
 class SimulatedWorker:
-    """Between two iterations it takes what its claim has brought, and claims again; as worker/actor.py does.
-
-    So what comes while an iteration runs is not in the next one, unless it is the first to come: the claim for the
-    others is made between the two, and its answer is read behind the second.
-    """
+    """Between two iterations it takes from the queue what it has room for."""
 
     def __init__(
         self,
         clock: VirtualClock,
         policy: ContinuousBatching,
         model: WorkerModel,
-        claim: Callable[[SimulatedWorker], None],
+        take: Callable[[SimulatedWorker], Sequence[Job]],
         finish: Callable[[Sequence[Job]], None],
     ) -> None:
         self.policy = policy
         self.busy_s = 0.0
-        self._clock, self._model, self._claim, self._finish = clock, model, claim, finish
+        self._clock, self._model, self._take, self._finish = clock, model, take, finish
         self._jobs: dict[str, Job] = {}
-        self._coming: list[Job] = []
-        self._inbox: list[Job] = []
-        self._has_claim = self._is_claiming = self._is_computing = False
-        self._num_timers = 0  # the last one set counts
+        self._is_computing = False
 
     @property
     def room(self) -> tuple[int, int]:
         """Tokens and requests that it would take now."""
         capacity = self.policy.free_capacity
-        claimed = sum([job.request.reserved_tokens for job in self._inbox]) if self._inbox else 0
-        return capacity.tokens - claimed, capacity.requests
+        return capacity.tokens, capacity.requests
 
-    def start(self) -> None:
-        self._turn()
-
-    def deliver(self, jobs: Sequence[Job]) -> None:
-        """What its claim has brought is on its way."""
-        self._coming += jobs
-        if self._is_claiming:
-            self._has_claim = False
-        else:
-            self._clock.after(self._model.hop_s, self._receive)
-
-    def _receive(self) -> None:
-        self._has_claim = False
-        self._inbox += self._coming
-        self._coming.clear()
+    def wake(self) -> None:
+        """Something waits in the queue."""
         if not self._is_computing:
-            self._turn()
+            self._clock.after(self._model.hop_s, self._turn)
 
     def _turn(self) -> None:
+        if self._is_computing:
+            return
         now, policy = self._clock.now, self.policy
-        if not self._has_claim and min(self.room) > 0:
-            self._has_claim = True
-            if self._model.claims_ahead:
-                self._clock.after(self._model.hop_s, partial(self._claim, self))
-            else:
-                self._claim_now()
-        for job in self._inbox:
+        for job in self._take(self):
             self._jobs[job.request.request_id] = job
             policy.submit(Delivery(job.request, 1, now - job.accepted_s), now)
-        self._inbox.clear()
         due_in_s = policy.due_in_s(now)
-        self._num_timers += 1
         if due_in_s == 0.0:
             self._compute(policy.plan(now))
         elif due_in_s is not None:
-            self._clock.after(max(due_in_s, _LEAST_S), partial(self._look_again, self._num_timers))
-
-    def _claim_now(self) -> None:
-        self._is_claiming = True
-        self._claim(self)
-        self._is_claiming = False
-        self._inbox += self._coming
-        self._coming.clear()
-
-    def _look_again(self, timer: int) -> None:
-        if timer == self._num_timers and not self._is_computing:
-            self._turn()
+            self._clock.after(max(due_in_s, _LEAST_S), self._turn)
 
     def _compute(self, plan: StepPlan) -> None:
         prompt_tokens = sum([len(sequence.request.prompt_ids) for sequence in plan.prefills])
