@@ -49,6 +49,7 @@ _STEP_S = 0.001
 # A thread that has much to do gives the interpreter to the event loop after so long.
 _SWITCH_S = 0.0005
 _turn = threading.Lock()
+_paused = threading.local()
 logger = logging.getLogger(__name__)
 
 
@@ -213,7 +214,10 @@ class Serving:
 
 
 def let_others_go_first() -> None:
-    """Called every millisecond or two by a thread that has much to do: of those one goes on at a time."""
-    if threading.current_thread() is not threading.main_thread():  # which has the event loop, and short texts
-        with _turn:
-            time.sleep(_STEP_S)
+    """Called often by a thread that has much to do: others have a millisecond after each of its own."""
+    is_main = threading.current_thread() is threading.main_thread()  # which has the event loop, and short texts
+    if is_main or time.monotonic() < getattr(_paused, "until_s", 0.0):
+        return
+    with _turn:  # of those threads one goes on at a time
+        time.sleep(_STEP_S)
+    _paused.until_s = time.monotonic() + _STEP_S
