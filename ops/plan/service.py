@@ -1,7 +1,8 @@
 """The whole system on a virtual clock: API replicas, one Redis, workers with the policy that serves.
 
-A request goes replica -> Redis -> worker -> Redis -> replica. Replicas and Redis do one thing after the other; a worker
-forms batches. Processes have a core each, or share some.
+A request goes replica -> Redis -> worker, and back in no time but that of the hops: what replica and Redis do for its
+answer counts on its way in. They do one thing after the other; a worker forms batches. Processes have a core each, or
+share some.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from functools import partial
 from math import inf
 
 from ops.load.arrivals import Arrivals
-from ops.plan.clock import Process, Then, VirtualClock
+from ops.plan.clock import Process, VirtualClock
 from ops.plan.costs import Calibration
 from ops.plan.mix import Mix, Text
 from ops.plan.queue import SimulatedQueue, policy_of
@@ -20,8 +21,6 @@ from ops.plan.worker import Job, SimulatedWorker, WorkerModel, job_of
 from scheduler.settings import Settings
 
 _FEW_LEFT, _MOST_LEFT = 50, 0.03  # requests, and share of them: what a stable queue may have more at the end
-_Stage = tuple[Process, float]  # and seconds of its work
-_HALF = 0.5  # of a stage's work for a request is done on its way in, the rest on its way out
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,6 @@ class Outcome:
 class _Request:
     due_s: float
     text: Text
-    replica: Process
     num_left: int
 
 
@@ -126,9 +124,9 @@ class Service:
         if self._is_full(len(text)):
             self._num_refused += 1
             return
-        request = _Request(due_s, text, replica, len(text))
-        redis_s = _HALF * self._costs.redis.of_request(len(text))
-        self._travel([self._front(request), (self._redis, redis_s)], partial(self._accept, request))
+        accept = partial(self._accept, _Request(due_s, text, len(text)))
+        enqueue = partial(self._redis.put, self._costs.redis.of_request(len(text)), accept)
+        replica.put(self._costs.api.of_request(len(text)), partial(self.clock.after, self._costs.hop_s, enqueue))
 
     def _is_full(self, num_sentences: int) -> bool:
         """The queue counts sentences, and the tokens that they reserve."""
@@ -138,35 +136,18 @@ class Service:
             or queue.reserved_tokens > settings.max_queue_tokens
         )
 
-    def _front(self, request: _Request) -> _Stage:
-        return request.replica, _HALF * self._costs.api.of_request(len(request.text))
-
-    def _travel(self, stages: Sequence[_Stage], then: Then) -> None:
-        """Through one process after the other, each a hop behind the one before."""
-        (process, work_s), *others = stages
-        process.put(work_s, partial(self._hop, partial(self._travel, others, then)) if others else then)
-
-    def _hop(self, then: Then) -> None:
-        self.clock.after(self._costs.hop_s, then)
-
     def _accept(self, request: _Request) -> None:
         now, name = self.clock.now, self._num_accepted
         self._num_accepted += 1
         self._queue.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
 
     def _send_answers(self, jobs: Sequence[Job]) -> None:
-        self._hop(partial(self._settle, jobs))
-
-    def _settle(self, jobs: Sequence[Job]) -> None:
-        """The request goes back with the last answer of its sentences."""
-        redis = self._costs.redis
+        """A request ends with the answer of its last sentence."""
         for job in jobs:
             request: _Request = job.text
             request.num_left -= 1
-            is_last = request.num_left == 0
-            work_s = _HALF * (redis.sentence_s + is_last * redis.request_s)
-            back = [self._front(request)] if is_last else []
-            self._travel([(self._redis, work_s), *back], partial(self._end, request) if is_last else lambda: None)
+            if not request.num_left:
+                self.clock.after(2 * self._costs.hop_s, partial(self._end, request))
 
     def _end(self, request: _Request) -> None:
         self._latencies_s.append(self.clock.now - request.due_s)
