@@ -10,6 +10,7 @@ import os
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import resolve_name
+from typing import Literal
 
 import click
 from click.core import ParameterSource
@@ -190,10 +191,11 @@ def worker(settings: Settings, role: str) -> None:
 
 @main.command()
 @with_settings("strictness", "kv_budget_tokens", "max_slots", "max_iteration_tokens", *LOGGING)
+@option("--level", type=click.Choice(["quiet", "picky"]), default="quiet", show_default=True)
 @option("--json", is_flag=True)
 @option("--trace", is_flag=True, help="Draw where the time of SENTENCE went; with --json, add it to the answer.")
 @click.argument("sentence")
-def correct(settings: Settings, sentence: str, json: bool, trace: bool) -> None:
+def correct(settings: Settings, level: Literal["quiet", "picky"], sentence: str, json: bool, trace: bool) -> None:
     """Correct SENTENCE without any server.
 
     With - for SENTENCE, correct each line of standard input and print one line for each: the corrected sentence,
@@ -204,7 +206,7 @@ def correct(settings: Settings, sentence: str, json: bool, trace: bool) -> None:
     _prepare("correct", settings)
     from ops.run import offline
 
-    raise SystemExit(offline.run(settings, sentence, json, trace))
+    raise SystemExit(offline.run(settings, level, sentence, json, trace))
 
 
 def _prepare(process: str, settings: Settings) -> None:

@@ -41,7 +41,7 @@ PROCESS_SETTINGS = {
         "max_queue_tokens", "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", "otel_endpoint", *LOGGING,
     ),
     "worker": (
-        "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "strictness", "grace_s", "kv_budget_tokens",
+        "redis_url", "mode", "max_batch", "max_wait_ms", "fixed_tokens", "grace_s", "kv_budget_tokens",
         "max_slots", "max_iteration_tokens", "max_stall_ms", "result_ttl_s", *LOGGING,
     ),
     "monitor": ("redis_url", "slo_ms", "alert_webhook", "request_timeout_s", *LOGGING),

@@ -14,6 +14,7 @@ from scheduler.settings import PREFIX, Settings, variable
 
 # Options that several commands have mean the same in each, and so their help is written once.
 SHARED_HELP = {
+    "level": "quiet: fewer edits are wrong. picky: more mistakes are found.",
     "api_key": "API key, where the server asks for one. Set it by its variable: `ps` shows options.",
     "concurrency": "Closed loop: clients, each with one request at a time; several numbers: one load after the other.",
     "json": "Print JSON.",
@@ -28,8 +29,8 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     all append calibrate calibration cores dashboard dashboard_hosts dashboard_open decode_workers
-    demo die_with_parent draw duration every most_changed once out p95 prefill_workers
-    prompts redraw requests_per_s role runs show target_ms tokens_per_s trace verbose
+    demo die_with_parent draw duration every natural once out p95 prefill_workers
+    prompts redraw reliability requests_per_s role runs show target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip
 # Read by docker-compose.yml, where a shell has them set for it.

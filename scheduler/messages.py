@@ -16,13 +16,13 @@ from typing import Any, NamedTuple
 
 WIRE_VERSION = 3
 EOS_ID, X2_ID = 1, 3  # the tokenizer's, the same in every vocabulary we ship; the places of words follow <x2>
-# An output id is a token in its lower bits. Where the token ends an edit, the upper ones say how certain it was, in
-# steps of the log-odds of the edit against none: no byte more for it on the wire. 0: the worker says nothing of it.
+# An output id is a token in its lower bits. Where the token ends an edit, the upper ones hold a step of confidence: no
+# byte more for it on the wire. 0: the worker says nothing of it.
 ID_BITS = 12
 ID_MASK = (1 << ID_BITS) - 1
-CERTAINTY_STEPS_PER_LOGIT = 2
-MOST_CERTAINTY = 15  # that fits into 16 bits
-WITHDRAWN_ID = EOS_ID | 1 << ID_BITS  # ends an output in place of the tag of an edit that is not certain enough
+MOST_CONFIDENT = 15  # the last step that fits into 16 bits
+EVEN_ODDS = 8  # the step that means a probability of one half
+LOG_ODDS_PER_STEP = 0.35
 MAX_WORDS = 64  # <p0>..<p63> in the tokenizer's vocabulary
 MAX_SENTENCES = 64  # of a request
 MAX_PROMPT_TOKENS = 128  # <sep> included; with the output 160, the positions the model was trained with

@@ -92,9 +92,9 @@ class Settings:
         Range(0, MAX_OUTPUT_TOKENS),
     )
     model_threads: int = _setting(4, "Mode threaded: requests that run the model at once.", Range(1, 64))
-    strictness: float | None = _setting(
-        None,
-        "How sure the model must be before it changes a sentence: higher changes less, 20 nothing. Empty: as shipped.",
+    strictness: float = _setting(
+        3.0,
+        "How sure the model must be before it changes a sentence: higher changes less, 20 nothing.",
         Range(-20, 20),
     )
     grace_s: float = _setting(10.0, "Longest time a process may take to finish what it holds, in s.", Range(0, 600))

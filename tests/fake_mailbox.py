@@ -40,7 +40,7 @@ class FakeMailbox(ApiMailbox):
         self.error: Exception | None = None
         self.refusal: QueueFull | RateLimited | None = None
         output = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-        output[-2] |= 10 << ID_BITS  # the tag, of an edit that is certain by five logits
+        output[-2] |= 10 << ID_BITS  # the tag, of an edit that is right two times in three
         self.output = tuple(output)
 
     @property

@@ -164,15 +164,7 @@ class Engine:
 
 def load_engine(settings: Settings, tokenizer_fingerprint: str, clock: Callable[[], float]) -> Engine:
     """The shipped weights under these settings, in their mode. Raises WeightsError if they do not fit the tokenizer."""
-    return new_engine(load_weights_as_served(settings, tokenizer_fingerprint), settings, clock)
-
-
-def load_weights_as_served(settings: Settings, tokenizer_fingerprint: str) -> Weights:
-    """The shipped weights at the strictness that is set. Raises WeightsError if they do not fit the tokenizer."""
-    weights = load_weights(tokenizer_fingerprint=tokenizer_fingerprint)
-    if settings.strictness is None:
-        return weights
-    return replace(weights, config=replace(weights.config, eos_bias=settings.strictness))
+    return new_engine(load_weights(tokenizer_fingerprint=tokenizer_fingerprint), settings, clock)
 
 
 def new_engine(weights: Weights, settings: Settings, clock: Callable[[], float]) -> Engine:

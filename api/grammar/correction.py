@@ -57,7 +57,7 @@ class Edit:
     replacement: str
     reason: Reason
     explanation: str
-    confidence: float = 1.0  # the model's probability of this edit against none, where it began it
+    confidence: float = 1.0  # how often such edits are right in natural text
     verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
 
 

@@ -19,8 +19,14 @@ class Draft:
     sentence: str
     prompt: Prompt
     start: int  # in the reading of the text, in code points
-    min_confidence: float  # edits below it are left out
+    asked: float  # by its level: a less confident edit is not made
+    min_confidence: float  # nor is one below this, but with a note
     notes: tuple[Note, ...] = ()
+
+    @property
+    def least(self) -> float:
+        """Return the confidence of the most doubtful edit that is made."""
+        return max(self.asked, self.min_confidence)
 
 
 @dataclass(slots=True)

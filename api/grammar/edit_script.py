@@ -14,7 +14,7 @@ from typing import Protocol
 
 from api.grammar.memo import memo
 from api.grammar.reasons import Reason
-from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, ID_BITS, ID_MASK, WITHDRAWN_ID
+from scheduler.messages import EVEN_ODDS, ID_BITS, ID_MASK, LOG_ODDS_PER_STEP
 
 PAD_ID, EOS_ID, SEP_ID, X2_ID = range(4)
 FIRST_POSITION_ID = 4
@@ -39,7 +39,7 @@ class ScriptEdit:
     num_words: int  # 1 or 2
     replacement: str  # plain text, "are singing": no leading space
     reason: Reason
-    confidence: float = field(default=1.0, compare=False)  # of an edit against none; 1.0: the worker did not say
+    confidence: float = field(default=1.0, compare=False)  # 1.0: the worker did not say
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class TokenDecoder(Protocol):
 def parse_script(decoder: TokenDecoder, output_ids: Iterable[int], num_words: int) -> ScriptOutcome:
     """Parse a whole output or the beginning of one. An edit counts once its tag is there, even where <eos> is missing.
 
-    Edits come in order and do not overlap. Tokens after <eos> are ignored. What the worker has withdrawn is no fault.
+    Edits come in order and do not overlap. Tokens after <eos> are ignored.
     """
     edits: list[ScriptEdit] = []
     num_dropped = first_word = 0
@@ -80,14 +80,13 @@ def parse_script(decoder: TokenDecoder, output_ids: Iterable[int], num_words: in
             num_dropped += bool(written)
             written = [token_id]
         elif token_id == EOS_ID:
-            written = [] if output_id == WITHDRAWN_ID else written
             break
         else:
             written.append(output_id)
     return ScriptOutcome(tuple(edits), num_dropped + bool(written))
 
 
-def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, certainty: int) -> ScriptEdit | None:
+def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, step: int) -> ScriptEdit | None:
     """Read the tokens before a tag: a position, an optional <x2>, and text. Return None if they break a rule."""
     num_words = 2 if len(written) > 1 and written[1] == X2_ID else 1
     text_ids = written[num_words:]
@@ -96,9 +95,14 @@ def _read_edit(decoder: TokenDecoder, written: Sequence[int], reason: Reason, ce
     replacement = decoder.decode(text_ids).strip()
     if not replacement:
         return None
-    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason, _confidence(certainty))
+    return ScriptEdit(written[0] - FIRST_POSITION_ID, num_words, replacement, reason, _confidence(step))
 
 
 @memo
-def _confidence(certainty: int) -> float:
-    return round(1 / (1 + exp(-certainty / CERTAINTY_STEPS_PER_LOGIT)), 4) if certainty else 1.0
+def _confidence(step: int) -> float:
+    return round(confidence_of(step), 2) if step else 1.0
+
+
+def confidence_of(step: float) -> float:
+    """Return the probability that a step of confidence stands for."""
+    return 1 / (1 + exp((EVEN_ODDS - step) * LOG_ODDS_PER_STEP))

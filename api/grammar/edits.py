@@ -82,7 +82,7 @@ class EditMaker:
                 num_refused += 1
                 continue
             edits.append(edit)
-            if edit.confidence >= draft.min_confidence and rank < len(proposals):
+            if edit.confidence >= draft.least and rank < len(proposals):
                 for part, new in zip(parts, news, strict=True):
                     written += (*draft.prompt.words[num_read : part.word], *new)
                     num_read = part.word + len(part.source)

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from itertools import chain, islice
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
 from api.grammar.drafts import Draft, TextDraft
-from api.grammar.edit_script import EOS_ID, parse_script
+from api.grammar.edit_script import EOS_ID, confidence_of, parse_script
 from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Offsets, Reading, read
@@ -30,23 +30,31 @@ _LONG = 2_000  # characters; no usual sentence of 64 words is as long, and to re
 MAX_CHARACTERS = 8_000  # of a sentence; 64 words or 128 tokens are shorter
 PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a millisecond
 _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_TOKENS}. Send the corrected text again."
+Level = Literal["quiet", "picky"]
+STRICTNESS = 3.0
+# How much less than the strictness a level asks for. Strictness 3 asks for a step of confidence of 5, a quarter.
+_LESS: dict[Level, float] = {"quiet": 0.0, "picky": 3.0}
+_STEP_OF_NO_STRICTNESS = 1.5  # halfway between two steps, so that no rounding decides
 _T = TypeVar("_T")
 
 
 class TextPipeline:
     """Prepares texts and concludes outputs for all requests of a process. Long texts call `pause` now and then."""
 
-    def __init__(self, tokenizer: Tokenizer, verbs: VerbTable, pause: Callable[[], None] = go_on) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, verbs: VerbTable, pause: Callable[[], None] = go_on, strictness: float = STRICTNESS
+    ) -> None:
         words = VerbWords(verbs)
         self.pause = pause
+        self._asked = {level: confidence_of(_STEP_OF_NO_STRICTNESS + strictness - _LESS[level]) for level in _LESS}
         self._tokenizer = tokenizer
         self._words = words
         self._edits = EditMaker(words)
 
     @classmethod
-    def load(cls, pause: Callable[[], None] = go_on) -> TextPipeline:
+    def load(cls, pause: Callable[[], None] = go_on, strictness: float = STRICTNESS) -> TextPipeline:
         """Load the tokenizer and the verb table that ship with the package."""
-        return cls(Tokenizer.load(), VerbTable.load(), pause)
+        return cls(Tokenizer.load(), VerbTable.load(), pause, strictness)
 
     def in_steps(self, items: Iterable[_T]) -> Iterable[_T]:
         """Return the items, with a pause behind every few of them."""
@@ -63,37 +71,40 @@ class TextPipeline:
         """Return what each request carries, so that no model reads ids of another vocabulary."""
         return self._tokenizer.fingerprint
 
-    def prepare_text(self, text: str, min_confidence: float = 0.0, offsets: Offsets = "codepoints") -> TextDraft:
+    def prepare_text(
+        self, text: str, min_confidence: float = 0.0, offsets: Offsets = "codepoints", level: Level = "quiet"
+    ) -> TextDraft:
         """Begin a text. Of several sentences one that is too long is skipped; if it is alone, raises SentenceTooLong.
 
         `offsets`: what places in the answer count. Raises InvalidRequest where blanks alone make the text too long.
         """
+        asked = self._asked[level]
         reading = read(text, self.pause, offsets)
         places = find_sentences(reading.text, self.pause)
         first = [*islice(places, 2)]
         if len(first) < 2:
-            alone = self.prepare(reading.text, min_confidence=min_confidence)
+            alone = self.prepare(reading.text, 0, min_confidence, asked)
             return TextDraft(reading, iter((alone,)), is_alone=True)
-        return self._text(reading, chain(first, places), min_confidence)
+        return self._text(reading, chain(first, places), min_confidence, asked)
 
-    def prepare_document(self, text: str) -> TextDraft:
+    def prepare_document(self, text: str, level: Level = "quiet") -> TextDraft:
         """Begin a text in which any sentence may be skipped, the only one, too; it may be blank."""
         reading = read(text, self.pause)
-        return self._text(reading, find_sentences(reading.text, self.pause))
+        return self._text(reading, find_sentences(reading.text, self.pause), 0.0, self._asked[level])
 
-    def _text(self, reading: Reading, places: Iterable[tuple[int, int]], min_confidence: float = 0.0) -> TextDraft:
+    def _text(self, reading: Reading, places: Iterable[tuple[int, int]], *least: float) -> TextDraft:
         draft = TextDraft(reading)
-        draft.left = self._sentences(draft, places, min_confidence)
+        draft.left = self._sentences(draft, places, *least)
         return draft
 
-    def _sentences(self, draft: TextDraft, places: Iterable[tuple[int, int]], min_confidence: float) -> Iterator[Draft]:
+    def _sentences(self, draft: TextDraft, places: Iterable[tuple[int, int]], *least: float) -> Iterator[Draft]:
         for start, end in self.in_steps(places):
             try:
-                yield self.prepare(draft.reading.text[start:end], start, min_confidence)
+                yield self.prepare(draft.reading.text[start:end], start, *least)
             except (SentenceTooLong, InvalidRequest) as error:
                 draft.skipped.append(Note(NoteCode.TOO_LONG, start, end, str(error)))
 
-    def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0) -> Draft:
+    def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0, asked: float = 0.0) -> Draft:
         """Encode one sentence. Raises SentenceTooLong, and InvalidRequest where blanks alone make it too long."""
         if len(sentence) > MAX_CHARACTERS:
             chunks = sentence.split()  # a hundred times as fast as counting words properly
@@ -104,7 +115,7 @@ class TextPipeline:
         if len(sentence) > _LONG:
             self.pause()
         prompt = self._encode(sentence)
-        return Draft(sentence, prompt, start, min_confidence, notes_on_links(prompt))
+        return Draft(sentence, prompt, start, asked, min_confidence, notes_on_links(prompt))
 
     def _encode(self, sentence: str) -> Prompt:
         """Encode a sentence. The model reads some capitals as small letters; the words keep their capitals."""
@@ -138,8 +149,8 @@ class TextPipeline:
             proposals = proposals_of(draft, script.edits)
             edits, num_senseless = self._edits.make(draft, proposals, len(proposals), language.is_english)
         if least := draft.min_confidence:
-            notes += [left_out(edit, least) for edit in edits if edit.confidence < least]
-            edits = [edit for edit in edits if edit.confidence >= least]
+            notes += [left_out(edit, least) for edit in edits if draft.asked <= edit.confidence < least]
+        edits = [edit for edit in edits if edit.confidence >= draft.least]
         if len(output_ids) >= MAX_OUTPUT_TOKENS and output_ids[-1] & ID_MASK != EOS_ID:
             notes.append(Note(NoteCode.MORE_POSSIBLE, 0, len(draft.sentence), _MORE))
         num_dropped = script.num_dropped + num_senseless
@@ -157,4 +168,4 @@ class TextPipeline:
         if num_certain < 1:
             return ()
         edits, _ = self._edits.make(draft, proposals, num_certain, seems_english(draft.sentence))
-        return tuple([edit for edit in edits if edit.confidence >= draft.min_confidence])
+        return tuple([edit for edit in edits if edit.confidence >= draft.least])

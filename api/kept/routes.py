@@ -112,11 +112,11 @@ def body_of(exchange: Exchange, content: Mapping[str, Any]) -> Body:
     """The body that a submission has kept, for an exchange that asks for its answer."""
     if content.get("learner_id") is not None:
         exchange.learner = learner_of(content["learner_id"], content.get("account", ""))
-    least, offsets = content.get("min_confidence", 0.0), content.get("offsets", "codepoints")
+    options = {name: content[name] for name in ("min_confidence", "offsets", "level") if name in content}
     if "sentence" in content:
-        return CorrectionBody(sentence=content["sentence"], min_confidence=least, offsets=offsets)
+        return CorrectionBody(sentence=content["sentence"], **options)
     texts = [item if isinstance(item, str) else _refusal_of(item) for item in content["items"]]
-    return BatchBody(sentences=texts, min_confidence=least, offsets=offsets)
+    return BatchBody(sentences=texts, **options)
 
 
 def _refusal_of(document: dict[str, Any]) -> ServingError:

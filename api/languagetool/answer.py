@@ -31,6 +31,7 @@ class Answer:
         self._is_auto = form.is_auto
         self._code = form.code()
         self._rules = form.rules()
+        self.level = form.level_of_edits()
         self._matches, self._sentence_ranges = bytearray(), bytearray()  # as JSON: of a long document megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 from urllib.parse import parse_qsl
 
+from api.grammar.pipeline import Level
 from api.languagetool.document import Document, Part
 from api.languagetool.rules import RULES, Rule
 from scheduler.errors import InvalidRequest
@@ -43,6 +44,7 @@ class CheckForm:
     enabled_only: str = "false"
     api_key: str = ""
     mode: str = "all"
+    level: str = "default"
 
     @property
     def is_auto(self) -> bool:
@@ -58,6 +60,12 @@ class CheckForm:
             allowed = ", ".join([*LANGUAGES, AUTO])
             raise InvalidRequest("language", f"This server checks English only; allowed for 'language' are: {allowed}.")
         return code
+
+    def level_of_edits(self) -> Level:
+        """How doubtful edits may be. Raises InvalidRequest."""
+        if level := _LEVELS.get(self.level.lower()):
+            return level
+        raise InvalidRequest("level", "Allowed for 'level' are 'default' and 'picky'; it may be left out.")
 
     def rules(self) -> frozenset[Rule]:
         """The wanted ones: a name counts more than a category. Raises InvalidRequest for fields that contradict."""
@@ -81,9 +89,10 @@ class CheckForm:
         return Document(_annotated(self.data) if self.data else [Part(self.text, self.text, True)])
 
 
+_LEVELS: dict[str, Level] = {"default": "quiet", "": "quiet", "picky": "picky"}
 NAMES = {re.sub("_(.)", lambda found: found[1].upper(), one.name): one.name for one in fields(CheckForm)}
-# A field behind a text that is not encoded; the last three are LanguageTool's, and mean nothing here.
-_OPTION = re.compile(f"&(?:{'|'.join(NAMES.keys() - {'text', 'data'})}|level|motherTongue|username)=[!-~]*".encode())
+# A field behind a text that is not encoded; the last two are LanguageTool's, and mean nothing here.
+_OPTION = re.compile(f"&(?:{'|'.join(NAMES.keys() - {'text', 'data'})}|motherTongue|username)=[!-~]*".encode())
 
 
 def parse_form(query: bytes, body: bytes) -> CheckForm:

@@ -85,7 +85,7 @@ async def _check(corrector: Corrector, exchange: Exchange, answer: Answer) -> No
     Raises the ServingError that left nothing to answer.
     """
     size = len(answer.document.plain)
-    draft = await in_turn(size, corrector.pipeline.prepare_document, answer.document.plain)
+    draft = await in_turn(size, corrector.pipeline.prepare_document, answer.document.plain, answer.level)
     async with aclosing(corrector.portions(exchange, [draft], size)) as portions:
         async for portion in portions:
             await corrector.finish(portion, size)

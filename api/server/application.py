@@ -127,7 +127,7 @@ def queue_corrector(settings: Settings) -> Corrector:
         logger.critical(f"cannot start: {fault}", extra={"redis_url": hide_password(settings.redis_url)})
         raise SystemExit(Arbiter.WORKER_BOOT_ERROR)
     mailbox = RedisApiMailbox(Address(settings.redis_url), MailboxLimits.from_settings(settings))
-    return Corrector(TextPipeline.load(pause=let_others_go_first), mailbox, settings)
+    return Corrector(TextPipeline.load(let_others_go_first, settings.strictness), mailbox, settings)
 
 
 class Server(BaseApplication):

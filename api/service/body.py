@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
-from typing import Any, cast, get_args
+from typing import Any, get_args
 from urllib.parse import parse_qsl
 
+from api.grammar.pipeline import Level
 from api.grammar.reading import Offsets
 from scheduler.errors import InvalidRequest, MalformedJson
 from scheduler.messages import MAX_SENTENCES
@@ -27,7 +28,7 @@ _TEXTS = {  # member: its type, that in words, where it goes to, and an example
     "sentences": (list, "list of strings", "/correct/batch", '{"sentences": ["He goed to school"]}'),
 }
 _ALIAS = "text"  # of `sentence`
-_OPTIONS = "learner_id", "min_confidence", "offsets"
+_OPTIONS = "learner_id", "min_confidence", "offsets", "level"
 _LONGEST_SHOWN = 32  # characters of what a client sent
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -40,6 +41,7 @@ class CorrectionBody:
     learner_id: str | None = None
     min_confidence: float = 0.0
     offsets: Offsets = "codepoints"
+    level: Level = "quiet"
 
     @property
     def num_characters(self) -> int:
@@ -54,6 +56,7 @@ class BatchBody:
     learner_id: str | None = None
     min_confidence: float = 0.0
     offsets: Offsets = "codepoints"
+    level: Level = "quiet"
 
     @property
     def num_characters(self) -> int:
@@ -116,21 +119,27 @@ def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
     if not 0 <= least <= 1:
         allowed = "send a number from 0 to 1, or leave it out"
         raise InvalidRequest("min_confidence", f"`min_confidence` is {str(least)[:_LONGEST_SHOWN]}; {allowed}.")
-    offsets = _offsets(document, query)
-    return {name: document[name], "learner_id": learner_id, "min_confidence": float(least), "offsets": offsets}
-
-
-def _offsets(document: dict[str, Any], query: bytes) -> Offsets:
-    """How places are counted, as the body says or else the query. Raises InvalidRequest."""
     asked = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)) if query else {}
-    found: object = "codepoints"
-    for found in [each["offsets"] for each in (asked, document) if "offsets" in each]:
-        if not isinstance(found, str):
-            raise _wrong_type("offsets", "string")
-        if found not in get_args(Offsets):
-            allowed = " or ".join(get_args(Offsets))
-            raise InvalidRequest("offsets", f"`offsets` is {ascii(found[:_LONGEST_SHOWN])}; send {allowed}.")
-    return cast(Offsets, found)
+    offsets = _choice("offsets", get_args(Offsets), asked)
+    if "offsets" in document:
+        offsets = _choice("offsets", get_args(Offsets), document)
+    return {
+        name: document[name],
+        "learner_id": learner_id,
+        "min_confidence": float(least),
+        "offsets": offsets,
+        "level": _choice("level", get_args(Level), document),
+    }
+
+
+def _choice(name: str, allowed: Sequence[str], sent: dict[str, Any]) -> str:
+    """One of the words that the member may be, the first where it is not there. Raises InvalidRequest."""
+    found = sent.get(name, allowed[0])
+    if not isinstance(found, str):
+        raise _wrong_type(name, "string")
+    if found not in allowed:
+        raise InvalidRequest(name, f"`{name}` is {ascii(found[:_LONGEST_SHOWN])}; send {' or '.join(allowed)}.")
+    return found
 
 
 def _unknown(member: str, known: Sequence[str]) -> InvalidRequest:

@@ -64,7 +64,7 @@ class Corrector:
     def drafts_of(self, body: Body) -> Drafts:
         """One for each text. Raises what is wrong with the one text of a request."""
         if isinstance(body, CorrectionBody):
-            return [self.pipeline.prepare_text(body.sentence, body.min_confidence, body.offsets)]
+            return [self.pipeline.prepare_text(body.sentence, body.min_confidence, body.offsets, body.level)]
         texts = self.pipeline.in_steps(enumerate(body.sentences, start=1))
         return [self._draft_of(number, text, body) for number, text in texts]
 
@@ -73,7 +73,7 @@ class Corrector:
         if isinstance(text, ServingError):
             return text
         try:
-            draft = self.pipeline.prepare_text(text, body.min_confidence, body.offsets)
+            draft = self.pipeline.prepare_text(text, body.min_confidence, body.offsets, body.level)
         except ServingError as error:
             return error
         draft.name = f"-{number}"
@@ -247,6 +247,8 @@ def content_of(body: Body, drafts: Drafts) -> Content:
         content["min_confidence"] = body.min_confidence
     if body.offsets != "codepoints":
         content["offsets"] = body.offsets
+    if body.level != "quiet":
+        content["level"] = body.level
     return content
 
 

@@ -1,15 +1,16 @@
-"""Chooses how certain an edit must be, for each reason apart: `miniserve eval --calibrate`.
+"""Learns from evaluations how often an edit is right: `miniserve eval --calibrate`.
 
-One threshold for all makes agreement pay for participles: a reason that is often wrong on right text needs a high one,
-one that is hardly ever wrong a low one. Every reason gives up corrections for silence at the same price. The price is
-the lowest at which few enough right sentences are changed. What a long sentence asks for besides is given.
+Two logistic regressions. The first tells right edits from wrong ones by reason, certainty and length of the sentence,
+in wrong sentences of all kinds and in natural text. Where a reason is rare its numbers stay near those of all: they
+are drawn to them (ridge). The second makes of the first one's score how often such edits are right in natural text.
+The weights keep both as one straight line for each reason.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from math import log
 from pathlib import Path
@@ -18,71 +19,79 @@ import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import save_file
 
+from api.grammar.correction import Edit
 from api.grammar.edit_script import REASONS, TAG_IDS
-from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
-from ops.evaluation.scores import Result
+from ops.evaluation.scores import Result, is_right
 from scheduler.errors import SentenceTooLong
-from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT, MOST_CERTAINTY
-from worker.model.decoding import LENGTH_SHARE
-from worker.model.weights import DEFAULT_PATH, Weights, digest, fingerprint, load_weights
+from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
+from worker.model.decoding import LONG_SHARE
+from worker.model.weights import DEFAULT_PATH, ModelConfig, Weights, digest, fingerprint, load_weights
 
-NUM_STEPS = MOST_CERTAINTY + 1
-LONG_BIAS = 2.5  # 0 to 2.5 were tried: docs/model-log.md
-SERVED_CERTAINTY = 3.0  # the number that --strictness is compared with: its default
-_SHARED = 1000.0  # sentences worth of what all reasons have in common, added to what is known of one: fewer chose worse
-_PRICES = tuple(1.1**power for power in range(-40, 60))  # exact corrections that a right sentence is worth
+_CERTAINTY_PER_STEP = 0.5  # of uncalibrated weights
+_WEIGHT_RIGHT = 3.0  # of a right edit in natural text: there are few
+_WEIGHT_OF_FILE = 1000.0  # of all right edits in a file of wrong sentences: long text must not outvote short text
+_RIDGE_REASON = (5.0, 20.0)  # on constant and slope: of 0.5 to 20 and 2 to 80 none chose better
+_RIDGE = 0.01
+_Line = tuple[float, float]
+_SHARED = 4  # constant and slope, and what a long sentence adds to them
 
 
 def uncalibrated(weights: Weights) -> Weights:
-    """The weights that change all they would change, and say how certain they are."""
-    tags = {str(tag): 0.0 for tag in TAG_IDS.values()}
-    return replace(weights, config=replace(weights.config, eos_bias=0.0, reason_biases=tags, long_bias=0.0))
+    """The weights, with steps of confidence that say how certain each edit is."""
+    per_certainty = LOG_ODDS_PER_STEP / _CERTAINTY_PER_STEP
+    line = (1 - EVEN_ODDS) * LOG_ODDS_PER_STEP, per_certainty
+    return replace(weights, config=_calibrated(weights.config, dict.fromkeys(TAG_IDS.values(), line), (0.0, 0.0)))
+
+
+def _calibrated(config: ModelConfig, lines: dict[int, _Line], long: _Line) -> ModelConfig:
+    return replace(config, calibration={str(tag): line for tag, line in lines.items()}, long_calibration=long)
 
 
 @dataclass(slots=True)
-class Tally:
-    """By reason of a sentence's first edit and its certainty: (reasons, steps)."""
+class Samples:
+    """Edits of uncalibrated weights: what is known of each (N, features), whether it is right, and what it counts."""
 
-    right: np.ndarray = field(default_factory=lambda: np.zeros((len(REASONS), NUM_STEPS)))  # exact corrections
-    false: np.ndarray = field(default_factory=lambda: np.zeros((len(REASONS), NUM_STEPS)))  # changed right sentences
-    num_clean: int = 0
-
-
-def calibrate(results: Iterable[Result], most_changed: float, path: Path, of: Path = DEFAULT_PATH) -> dict[str, float]:
-    """Choose by what the uncalibrated model made of right and wrong sentences, and write the weights `of` a file.
-
-    Returns the certainty asked of each reason, in log-odds of the edit against none.
-    """
-    asked = thresholds(tally(results), most_changed)
-    write_calibrated(asked, path, of)
-    return {reason.value: certainty for reason, certainty in asked.items()}
+    features: np.ndarray
+    right: np.ndarray
+    weights: np.ndarray
 
 
-def tally(results: Iterable[Result]) -> Tally:
-    """Count what the model, asked for no certainty, made of each sentence."""
-    counts = Tally()
+def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
+    """Of wrong sentences that are not natural only the edits that mend them count: such sentences are no forecast."""
+    rows, right = [], []
     for result in results:
-        counts.num_clean += result.item.is_clean
-        if result.answer.edits and (result.item.is_clean or not result.is_miss):
-            first = result.answer.edits[0]
-            steps = max(0, certainty_steps(first.confidence) - _more_steps(result))
-            (counts.false if result.item.is_clean else counts.right)[REASONS.index(first.reason), steps] += 1
-    return counts
+        share = _long_share(result.item.sentence)
+        for edit in result.answer.edits:
+            if (is_good := is_right(result.item, result.answer, edit)) or are_natural:
+                rows.append(_features(edit, share))
+                right.append(is_good)
+    features = np.array(rows).reshape(len(rows), _SHARED + 2 * len(REASONS))
+    weights = (
+        np.where(right, _WEIGHT_RIGHT, 1.0) if are_natural else np.full(len(rows), _WEIGHT_OF_FILE / max(1, len(rows)))
+    )
+    return Samples(features, np.array(right, dtype=float), weights)
 
 
-def certainty_steps(confidence: float) -> int:
-    """The steps that a confidence was made of."""
-    return round(CERTAINTY_STEPS_PER_LOGIT * log(confidence / (1 - confidence)))
+def _features(edit: Edit, share: float) -> np.ndarray:
+    certainty = _certainty(edit.confidence)
+    row = np.zeros(_SHARED + 2 * len(REASONS))
+    row[:_SHARED] = 1.0, certainty, share, share * certainty
+    row[_SHARED + 2 * REASONS.index(edit.reason) :][:2] = 1.0, certainty
+    return row
 
 
-def _more_steps(result: Result) -> int:
-    """What the length of its sentence asks for besides."""
+def _certainty(confidence: float) -> float:
+    """That of uncalibrated weights, by the rounded confidence."""
+    log_odds = log(confidence / (1 - confidence))
+    return _CERTAINTY_PER_STEP * (round(log_odds / LOG_ODDS_PER_STEP) + EVEN_ODDS - 1)
+
+
+def _long_share(sentence: str) -> float:
     try:
-        share = float(LENGTH_SHARE[len(_tokenizer().encode(result.item.sentence).token_ids)])
+        return float(LONG_SHARE[len(_tokenizer().encode(sentence).token_ids)])
     except SentenceTooLong:  # a text of several sentences
-        share = 1.0
-    return round(share * LONG_BIAS * CERTAINTY_STEPS_PER_LOGIT)
+        return 1.0
 
 
 @cache
@@ -90,29 +99,50 @@ def _tokenizer() -> Tokenizer:
     return Tokenizer.load()
 
 
-def thresholds(counts: Tally, most_changed: float) -> dict[Reason, float]:
-    """The certainty to ask of each reason, so that at most this share of the right sentences is changed."""
-    num_all = max(1.0, counts.right.sum() + counts.false.sum())
-    right, false = _kept_at(counts.right, num_all), _kept_at(counts.false, num_all)
-    for price in _PRICES:
-        steps = (right - price * false).argmax(axis=1)
-        num_changed = sum(counts.false[row, step:].sum() for row, step in enumerate(steps))
-        if num_changed <= most_changed * counts.num_clean:
+def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int, _Line], _Line]:
+    """The line of each tag, (constant, slope), and what a long sentence adds. No slope falls."""
+    all_of_them = (natural, *wrong)
+    ridge = np.concatenate([np.full(_SHARED, _RIDGE), np.tile(_RIDGE_REASON, len(REASONS))])
+    fitted = regression(
+        np.concatenate([some.features for some in all_of_them]),
+        np.concatenate([some.right for some in all_of_them]),
+        np.concatenate([some.weights for some in all_of_them]),
+        ridge,
+    )
+    scores = np.stack([np.ones(len(natural.right)), natural.features @ fitted], axis=1)
+    constant, slope = regression(scores, natural.right, np.ones(len(natural.right)), np.full(2, _RIDGE))
+    fitted *= max(slope, 0.0)
+    fitted[0] += constant
+    lines, long = fitted[:2] + fitted[_SHARED:].reshape(-1, 2), fitted[2:_SHARED]
+    lines[:, 1] = np.maximum(lines[:, 1], max(0.0, -long[1]))
+    tags = [TAG_IDS[reason] for reason in REASONS]
+    return dict(zip(tags, map(tuple, lines.round(3).tolist()), strict=True)), tuple(long.round(3).tolist())
+
+
+def regression(features: np.ndarray, right: np.ndarray, weights: np.ndarray, ridge: np.ndarray) -> np.ndarray:
+    """The coefficients of the log-odds, by Newton's method."""
+    found = np.zeros(features.shape[1])
+    for _ in range(50):
+        expected = 1 / (1 + np.exp(-features @ found))
+        gradient = features.T @ (weights * (right - expected)) - ridge * found
+        curvature = (features.T * (weights * expected * (1 - expected))) @ features + np.diag(ridge)
+        step = np.linalg.solve(curvature, gradient)
+        found += step
+        if np.abs(step).max() < 1e-6:
             break
-    return {reason: float(step) / CERTAINTY_STEPS_PER_LOGIT for reason, step in zip(REASONS, steps, strict=True)}
+    return found
 
 
-def _kept_at(counts: np.ndarray, num_all: float) -> np.ndarray:
-    """How many of a reason are kept at each threshold; rare reasons lean on the others."""
-    common = counts.sum(axis=0) / num_all
-    return np.cumsum((counts + _SHARED * common)[:, ::-1], axis=1)[:, ::-1]
+def calibrate(
+    natural: Sequence[Result], wrong: Sequence[Sequence[Result]], path: Path, of: Path = DEFAULT_PATH
+) -> ModelConfig:
+    """Write the weights `of` a file, those that ship where none is given, with what the results say of them.
 
-
-def write_calibrated(asked: dict[Reason, float], path: Path, of: Path = DEFAULT_PATH) -> None:
-    """Write weights, those that ship where no others are given, with these thresholds."""
-    config = load_weights(of).config
-    biases = {str(TAG_IDS[reason]): certainty - SERVED_CERTAINTY for reason, certainty in asked.items()}
-    config = replace(config, eos_bias=SERVED_CERTAINTY, reason_biases=biases, long_bias=LONG_BIAS)
+    `wrong`: of each file of wrong sentences; all count alike.
+    """
+    of_wrong = [samples_of(some, are_natural=False) for some in wrong]
+    lines, long = calibration_of(samples_of(natural, are_natural=True), of_wrong)
+    config = _calibrated(load_weights(of).config, lines, long)
     with safe_open(of, framework="numpy") as file:
         metadata = file.metadata()
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -120,3 +150,4 @@ def write_calibrated(asked: dict[Reason, float], path: Path, of: Path = DEFAULT_
     save_file(tensors, path, metadata=metadata)
     path.chmod(0o644)
     path.with_suffix(".sha256").write_text(f"{digest(path)}  {path.name}\n")
+    return config

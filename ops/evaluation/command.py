@@ -5,69 +5,81 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import click
 
+from api.grammar.pipeline import Level
 from ops.evaluation.items import Item, read_items
-from ops.evaluation.report import as_document, format_misses, format_table
+from ops.evaluation.report import as_document, draw_reliability, format_misses, format_table
 from ops.evaluation.scores import CorrectBatch, Result, evaluate, score
-from ops.options import NewFile, number, option, with_settings
-from ops.tables import table
+from ops.options import NewFile, option, with_settings
 from scheduler.settings import Settings
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+ALL = -20.0  # the strictness at which every edit is made
 _LONG = 1_000  # sentences, some seconds
 
 
 @click.command()
-@click.argument(
-    "files", metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True
-)
+@click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @with_settings("strictness")
 @option("--json", "as_json", is_flag=True)
 @option("--show", type=click.Choice(["wrong", "changed"]), multiple=True,
         help="Print the wrong sentences not mended exactly, or the right ones changed; may be "
              "given twice.")  # fmt: skip
+@option("--level", type=click.Choice(["quiet", "picky"]), default="quiet", show_default=True)
+@option("--reliability", type=NewFile(),
+        help="Draw there how often edits of each confidence are right. A .png or .svg.")  # fmt: skip
 @option("--calibrate", type=NewFile(),
-        help="Write the shipped weights there, with how certain an edit must be for each reason.")  # fmt: skip
-@option("--most-changed", type=number(float, 0, 1), default=0.008, show_default=True,
-        help="With --calibrate: the share of the right sentences that may be changed.")  # fmt: skip
+        help="Write the shipped weights there, with how often edits are right. FILEs hold wrong ones.")  # fmt: skip
+@option("--natural", type=_FILE, multiple=True,
+        help="With --calibrate: text as it stands, its mistakes corrected; may be given twice.")  # fmt: skip
 def eval_(
     settings: Settings,
     files: tuple[Path, ...],
     as_json: bool,
     show: tuple[str, ...],
-    **calibration: Any,
+    level: Level,
+    **out: Any,
 ) -> None:
     """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, or M2 (.m2).
 
-    A sentence that equals its correction is a clean one. The whole product is scored at the strictness it is served
-    with, guard included; with --calibrate, what the model makes of FILEs at every strictness decides.
+    A sentence that equals its correction is a clean one. The whole product is scored as it is served, guard included;
+    with --calibrate and --reliability all edits count, however doubtful.
     """
     if as_json and show:
         raise click.UsageError("--json and --show do not go together")
+    if (out["calibrate"] is None) is not (not out["natural"]):
+        raise click.UsageError("--calibrate and --natural go together")
     from ops.evaluation.calibration import calibrate, uncalibrated
     from ops.evaluation.product import ProductCorrector
     from worker.model.weights import WeightsError, load_weights
 
-    out = calibration["calibrate"]
+    if out["calibrate"] or out["reliability"]:
+        settings, level = replace(settings, strictness=ALL), "quiet"
     try:
-        items = _read(files)
-        corrector = ProductCorrector(settings, uncalibrated(load_weights()) if out else None)
+        wrong, natural = ([*map(_read, some)] for some in (files, out["natural"]))
+        weights = uncalibrated(load_weights()) if out["calibrate"] else None
+        corrector = ProductCorrector(settings, weights, level)
     except (WeightsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    results = correct(items, corrector)
-    if out:
-        asked = calibrate(results, calibration["most_changed"], out)
-        rows = [(name, f"{value:.1f}") for name, value in asked.items()]
-        click.echo(json.dumps(asked) if as_json else table(("reason", ">certainty"), rows))
-    elif as_json:
-        click.echo(json.dumps({"strictness": corrector.strictness} | as_document(score(results))))
+    if out["calibrate"]:
+        calibrate(
+            correct([*chain(*natural)], corrector), [correct(some, corrector) for some in wrong], out["calibrate"]
+        )
+        return
+    results = correct([*chain(*wrong)], corrector)
+    if out["reliability"]:
+        draw_reliability(score(results), out["reliability"])
+    if as_json:
+        click.echo(json.dumps({"strictness": settings.strictness, "level": level} | as_document(score(results))))
     else:
         misses = "".join(f"{line}\n" for line in format_misses(results, show))
-        click.echo(f"strictness {corrector.strictness:g}\n\n{misses}{format_table(score(results))}")
+        click.echo(f"strictness {settings.strictness:g}, {level}\n\n{misses}{format_table(score(results))}")
 
 
 def correct(items: Sequence[Item], corrector: CorrectBatch) -> list[Result]:
@@ -78,9 +90,8 @@ def correct(items: Sequence[Item], corrector: CorrectBatch) -> list[Result]:
         return list(bar)
 
 
-def _read(files: Sequence[Path]) -> list[Item]:
+def _read(path: Path) -> list[Item]:
     """Raises ValueError for a file with a bad line or without any."""
-    items = {path: read_items(path) for path in files}
-    if empty := [path for path, found in items.items() if not found]:
-        raise ValueError(f"{empty[0]} holds no sentence to score; write at least one line")
-    return [*chain.from_iterable(items.values())]
+    if items := read_items(path):
+        return items
+    raise ValueError(f"{path} holds no sentence to score; write at least one line")

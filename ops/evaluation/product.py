@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from api.grammar.correction import Correction
+from api.grammar.pipeline import Level
 from ops.evaluation.scores import Answer
 from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
@@ -17,9 +18,8 @@ class ProductCorrector:
     """Corrects as the service does, a text of several sentences included. Raises WeightsError if the shipped weights
     and tokenizer do not fit."""
 
-    def __init__(self, settings: Settings, weights: Weights | None = None) -> None:
-        self._corrector = OfflineCorrector.load(settings, weights)
-        self.strictness = self._corrector.strictness
+    def __init__(self, settings: Settings, weights: Weights | None = None, level: Level = "quiet") -> None:
+        self._corrector = OfflineCorrector.load(settings, weights, level)
 
     def __call__(self, sentences: Sequence[str]) -> Iterator[Answer]:
         """One answer for each, in order, as they come."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, fields
 from math import sqrt
+from pathlib import Path
 
 from api.grammar.reasons import Reason
 from ops.evaluation.scores import ReasonScores, Result, Scores
 from ops.tables import table
 
-_SHARES = ("exact", "detection", "tagged", "false_positives", "precision", "recall", "f05")
+_SHARES = ("exact", "detection", "tagged", "false_positives", "precision", "recall", "f05", "calibration_error")
 
 
 def as_document(scores: Scores) -> dict[str, object]:
@@ -21,7 +22,14 @@ def as_document(scores: Scores) -> dict[str, object]:
         for reason, one in scores.reasons.items()
         if not one.is_empty()
     }
-    return {name: getattr(scores, name) for name in (*_SHARES, *counts)} | {"reasons": reasons}
+    return {name: getattr(scores, name) for name in (*_SHARES, *counts)} | {
+        "reasons": reasons, "confidences": _by_confidence(scores),
+    }  # fmt: skip
+
+
+def _by_confidence(scores: Scores) -> list[tuple[float, int, int]]:
+    """Each confidence with the edits made and how many of them were right."""
+    return [(confidence, one.num_made, one.num_right) for confidence, one in sorted(scores.confidences.items())]
 
 
 def format_table(scores: Scores) -> str:
@@ -40,21 +48,45 @@ def format_table(scores: Scores) -> str:
         if total
     ]
     shares.append(("F0.5", f"{scores.f05:.1%}", ""))
+    shares.append(
+        ("calibration error", f"{scores.calibration_error:.3f}", "confidence against the share that is right")
+    )
     shares.append(("malformed outputs", f"{scores.num_malformed_outputs}", ""))
     if scores.num_refused:
         shares.append(("refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"))
     named = [_reason_row(reason, one) for reason, one in scores.reasons.items() if not one.is_empty()]
     headings = ("by reason", ">mistakes mended", ">edits right", ">on clean text")
     by_reason = ["", table(headings, named)] if named else []
-    return "\n".join([table(("", ">", ""), shares), *by_reason])
+    shown = [(f"{each:g}", f"{right}/{made} {right / made:.1%}") for each, made, right in _by_confidence(scores)]
+    by_confidence = ["", table(("confidence", ">edits right"), shown)] if shown else []
+    return "\n".join([table(("", ">", ""), shares), *by_reason, *by_confidence])
+
+
+def draw_reliability(scores: Scores, path: Path) -> None:
+    """The share of edits that are right against their confidence. Needs matplotlib."""
+    from ops.bench.figures import COLOURS, figure
+
+    rows = _by_confidence(scores)
+    with figure(path, f"{sum(made for _, made, _ in rows)} edits by their confidence", width=5.5) as axes:
+        axes.plot([0, 1], [0, 1], color=COLOURS["text"], linewidth=0.8, linestyle=":")
+        for confidence, made, right in rows:
+            low, high = _wilson(right, made)
+            axes.plot([confidence] * 2, [low, high], color=COLOURS["idle"], linewidth=3)
+            axes.plot(confidence, right / made, "o", color=COLOURS["static"])
+            axes.annotate(str(made), (confidence, high), ha="center", va="bottom", fontsize=7)
+        axes.set(xlabel="confidence", ylabel="share of the edits that are right", xlim=(0, 1), ylim=(0, 1.05))
 
 
 def _interval(count: int, total: int) -> str:
     """Where the share of all such sentences lies in 19 of 20 samples (Wilson, 1927)."""
+    return " to ".join(f"{100 * end:.1f}" for end in _wilson(count, total))
+
+
+def _wilson(count: int, total: int) -> tuple[float, float]:
     z, share = 1.96, count / total
     centre, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
-    ends = ((centre + sign * spread) / (1 + z * z / total) for sign in (-1, 1))
-    return " to ".join(f"{100 * max(0.0, end):.1f}" for end in ends)  # without a count the lower is a rounding error
+    low, high = ((centre + sign * spread) / (1 + z * z / total) for sign in (-1, 1))
+    return max(0.0, low), high  # without a count the lower is a rounding error
 
 
 def _reason_row(reason: Reason, one: ReasonScores) -> tuple[str, ...]:

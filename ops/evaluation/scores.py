@@ -11,6 +11,7 @@ scored from its text alone. The figures by reason rest on what the corrector and
 from __future__ import annotations
 
 import difflib
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -67,6 +68,14 @@ class Answer:
         return tuple(edit.reason for edit in self.edits)
 
 
+def is_right(item: Item, answer: Answer, edit: Edit) -> bool:
+    """Whether an edit of the answer mends a mistake, alone or because all together do."""
+    if item.is_clean or answer.corrected == item.corrected:
+        return not item.is_clean
+    alone = item.sentence[: edit.start] + edit.replacement + item.sentence[edit.end :]
+    return set(find_edits(item.sentence, alone)) <= set(find_edits(item.sentence, item.corrected))
+
+
 CorrectBatch = Callable[[Sequence[str]], Iterable[Answer]]
 
 
@@ -109,6 +118,7 @@ class Scores:
     num_gold_edits: int = 0
     num_right_edits: int = 0
     num_malformed_outputs: int = 0  # outputs of which the parser dropped anything
+    confidences: dict[float, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))  # edits made
     reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
 
     exact = _share_of("num_exact", "num_wrong")
@@ -123,6 +133,12 @@ class Scores:
         """F0.5, which weighs precision twice as much as recall, over the edits of all sentences."""
         return _share(1.25 * self.precision * self.recall, 0.25 * self.precision + self.recall)
 
+    @property
+    def calibration_error(self) -> float:
+        """How far the confidence is from the share of the edits that are right, on average over the edits."""
+        wrong_by = (abs(one.num_right - confidence * one.num_made) for confidence, one in self.confidences.items())
+        return _share(sum(wrong_by), sum(one.num_made for one in self.confidences.values()))
+
     def add(self, item: Item, answer: Answer) -> None:
         """Count one sentence."""
         self.num_refused += answer.is_refused
@@ -132,7 +148,7 @@ class Scores:
         self.num_edits += len(ours)
         self.num_gold_edits += len(gold)
         self.num_right_edits += len(set(ours) & set(gold))
-        self._add_reasons_made(item, answer, gold)
+        self._add_reasons_made(item, answer)
         if item.is_clean:
             self.num_clean += 1
             self.num_false_positives += answer.corrected != item.sentence
@@ -160,14 +176,12 @@ class Scores:
         for reason in set(reasons):
             self.reasons[reason].num_sentences += 1
 
-    def _add_reasons_made(self, item: Item, answer: Answer, gold: list[TextEdit]) -> None:
-        is_exact = answer.corrected == item.corrected
+    def _add_reasons_made(self, item: Item, answer: Answer) -> None:
         for edit in answer.edits:
-            alone = item.sentence[: edit.start] + edit.replacement + item.sentence[edit.end :]
-            is_right = is_exact or set(find_edits(item.sentence, alone)) <= set(gold)
-            self.reasons[edit.reason].num_made += 1
-            self.reasons[edit.reason].num_right += is_right
-            self.reasons[edit.reason].num_false += item.is_clean
+            for counts in (self.reasons[edit.reason], self.confidences[edit.confidence]):
+                counts.num_made += 1
+                counts.num_right += is_right(item, answer, edit)
+                counts.num_false += item.is_clean
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,11 +28,12 @@ def _local_corrector(settings: Settings) -> Corrector:
 
     from api.grammar.pipeline import TextPipeline
     from api.service.corrector import Corrector
-    from worker.engine import load_weights_as_served, new_engine
+    from worker.engine import new_engine
     from worker.local import LocalEngines
+    from worker.model.weights import load_weights
 
-    pipeline = TextPipeline.load()
-    weights = load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
+    pipeline = TextPipeline.load(strictness=settings.strictness)
+    weights = load_weights(tokenizer_fingerprint=pipeline.tokenizer_fingerprint)
     num_engines = 1 if settings.mode == "sync" else settings.model_threads
     engines = [new_engine(weights, settings, monotonic) for _ in range(num_engines)]
     return Corrector(pipeline, LocalEngines(engines, settings.max_queue_requests), settings)

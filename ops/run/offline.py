@@ -19,7 +19,7 @@ import click
 
 from api.grammar.correction import Correction
 from api.grammar.drafts import Draft, TextDraft
-from api.grammar.pipeline import TextPipeline
+from api.grammar.pipeline import Level, TextPipeline
 from api.grammar.reading import Reading
 from api.http.lines import as_line
 from api.http.replies import answer_text
@@ -30,8 +30,8 @@ from ops.tables import table
 from scheduler.errors import BodyTooLarge, InvalidRequest, RequestFailed, ServingError
 from scheduler.messages import MAX_OUTPUT_TOKENS, Completion, CorrectionRequest, Delivery, FinishReason
 from scheduler.settings import Settings
-from worker.engine import Engine, load_weights_as_served, new_engine
-from worker.model.weights import Weights
+from worker.engine import Engine, new_engine
+from worker.model.weights import Weights, load_weights
 
 _CHUNK_BYTES = 32_768  # bounds the lines that are held at once
 _BAR_WIDTH = 60
@@ -79,26 +79,22 @@ def run_all(engine: Engine, requests: Iterable[CorrectionRequest]) -> dict[str, 
 class OfflineCorrector:
     """The text pipeline and the engine, joined without a queue between them. Not thread-safe."""
 
-    def __init__(self, pipeline: TextPipeline, engine: Engine, max_bytes: int) -> None:
+    def __init__(self, pipeline: TextPipeline, engine: Engine, max_bytes: int, level: Level = "quiet") -> None:
         """`max_bytes`: of a text."""
         self._pipeline = pipeline
         self._max_bytes = max_bytes
         self._engine = engine
+        self._level = level
 
     @classmethod
-    def load(cls, settings: Settings, weights: Weights | None = None) -> OfflineCorrector:
+    def load(cls, settings: Settings, weights: Weights | None = None, level: Level = "quiet") -> OfflineCorrector:
         """With what ships in the package, batching continuously in every mode. Raises WeightsError.
 
         `weights`: others than are served under these settings.
         """
-        pipeline, settings = TextPipeline.load(), replace(settings, mode="continuous")
-        weights = weights or load_weights_as_served(settings, pipeline.tokenizer_fingerprint)
-        return cls(pipeline, new_engine(weights, settings, monotonic), settings.max_body_bytes)
-
-    @property
-    def strictness(self) -> float:
-        """The bias of <eos> in force: as shipped, or as set."""
-        return self._engine.model.config.eos_bias
+        pipeline, settings = TextPipeline.load(strictness=settings.strictness), replace(settings, mode="continuous")
+        weights = weights or load_weights(tokenizer_fingerprint=pipeline.tokenizer_fingerprint)
+        return cls(pipeline, new_engine(weights, settings, monotonic), settings.max_body_bytes, level)
 
     def correct(self, texts: Sequence[str | bytes]) -> list[Correction | ServingError]:
         """One outcome for each text, in order; all run in the same batches."""
@@ -123,7 +119,7 @@ class OfflineCorrector:
     def _draft_of(self, text: str | bytes) -> TextDraft | ServingError:
         """Or why the text is refused."""
         try:
-            return self._pipeline.prepare_text(self._checked(text))
+            return self._pipeline.prepare_text(self._checked(text), level=self._level)
         except ServingError as error:
             return error
 
@@ -159,11 +155,11 @@ class OfflineCorrector:
         return text
 
 
-def run(settings: Settings, sentence: str, as_json: bool, has_trace: bool = False) -> int:
+def run(settings: Settings, level: Level, sentence: str, as_json: bool, has_trace: bool = False) -> int:
     """The command: one text, or `-` for the lines of standard input; returns the exit status."""
     if sys.stdout is None or (sentence == "-" and sys.stdin is None):
         raise click.ClickException("standard input and output must be open")
-    corrector = OfflineCorrector.load(settings)
+    corrector = OfflineCorrector.load(settings, level=level)
     if sentence == "-":
         for lines in lines_of(sys.stdin.fileno()):
             for outcome in corrector.correct_lines(lines):

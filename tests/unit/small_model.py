@@ -12,9 +12,7 @@ from worker.engine import Engine
 from worker.model.forward import MiniGPT
 from worker.model.weights import ModelConfig, Weights, expected_shapes, fold
 
-CONFIG = ModelConfig(
-    vocab_size=97, num_layers=2, num_heads=4, width=64, num_positions=160, num_word_rows=65, eos_bias=0.0
-)
+CONFIG = ModelConfig(vocab_size=97, num_layers=2, num_heads=4, width=64, num_positions=160, num_word_rows=65)
 
 
 def random_tensors(seed: int = 0) -> dict[str, np.ndarray]:

@@ -1,67 +1,87 @@
-"""How certain an edit must be for each reason, and how files of M2 are read."""
+"""How often an edit of some certainty is right, and how files of M2 are read."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from math import exp
 from pathlib import Path
 
 import pytest
 
 from api.grammar.correction import Edit
-from api.grammar.edit_script import TAG_IDS
+from api.grammar.edit_script import TAG_IDS, confidence_of
 from api.grammar.reasons import Reason
-from ops.evaluation.calibration import LONG_BIAS, certainty_steps, tally, thresholds, write_calibrated
+from ops.evaluation.calibration import calibrate, calibration_of, samples_of, uncalibrated
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.scores import Answer, Result
-from scheduler.messages import CERTAINTY_STEPS_PER_LOGIT
+from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
 from worker.model.weights import load_weights
 
-CONFIDENCES = {1: 0.6225, 2: 0.7311, 4: 0.8808, 8: 0.982, 15: 0.9994}
 R = Reason
+WAS, IS = "Be it so.", "Is it so."
+LONG = " ".join(["Be it so"] * 12)
 
 
-def result(reason: Reason, steps: int, *, is_clean: bool) -> Result:
-    edit = Edit(0, 2, "Be", "Is", reason, "", CONFIDENCES[steps])
-    item = Item("Be", "Be" if is_clean else "Is")
-    return Result(item, Answer("Is", (edit,)))
+def result(step: int, *, is_clean: bool, reason: Reason = R.SVA_BE, sentence: str = WAS) -> Result:
+    corrected = sentence.replace("Be", "Is", 1)
+    edit = Edit(0, 2, "Be", "Is", reason, "", round(confidence_of(step), 2))
+    return Result(Item(sentence, sentence if is_clean else corrected), Answer(corrected, (edit,)))
 
 
-def test_a_confidence_says_of_how_many_steps_it_is_made() -> None:
-    assert {steps: certainty_steps(confidence) for steps, confidence in CONFIDENCES.items()} == {
-        steps: steps for steps in CONFIDENCES
-    }
+def log_odds(natural: list[Result], reason: Reason = R.SVA_BE, certainty: float = 3.0, long: float = 0.0) -> float:
+    wrong = samples_of([result(9, is_clean=False)], are_natural=False)
+    lines, of_long = calibration_of(samples_of(natural, are_natural=True), [wrong])
+    constant, slope = lines[TAG_IDS[reason]]
+    return constant + long * of_long[0] + (slope + long * of_long[1]) * certainty
 
 
-def test_a_reason_that_spoils_right_sentences_has_to_be_surer_than_one_that_does_not() -> None:
-    quiet = [Result(Item("He went", "He went"), Answer("He went"))] * 400
-    spoils = [result(R.MISSING_BE, 2, is_clean=True)] * 20 + [result(R.MISSING_BE, 15, is_clean=False)] * 20
-    never = [result(R.PAST_IRREG, steps, is_clean=False) for steps in (1, 2, 4, 8)] * 20
+def test_a_confidence_is_the_share_of_such_edits_that_are_right_in_natural_text() -> None:
+    natural = [result(step, is_clean=step + number < 16) for step in range(1, 16) for number in range(14)]
 
-    asked = thresholds(tally(quiet + spoils + never), most_changed=0.01)
-
-    assert asked[R.MISSING_BE] > 1.0
-    assert asked[R.PAST_IRREG] <= 0.5
+    for certainty in (1.0, 3.5, 6.0):
+        assert 1 / (1 + exp(-log_odds(natural, certainty=certainty))) == pytest.approx(certainty / 7, abs=0.12)
 
 
-def test_of_mended_sentences_the_certainty_of_a_long_one_counts_less_as_it_is_asked_for_more() -> None:
-    short = result(R.PAST_IRREG, 8, is_clean=False)
-    long = replace(short, item=replace(short.item, sentence="Be " * 40))
+def test_a_reason_that_is_mostly_wrong_and_a_long_sentence_give_less_confidence() -> None:
+    right = [result(9, is_clean=False)] * 100
+    wrong = [result(9, is_clean=True, reason=R.MISSING_BE)] * 100 + [result(9, is_clean=True, sentence=LONG)] * 20
 
-    missed = replace(short, answer=replace(short.answer, corrected="Was"))
-
-    (short_step,), (long_step,) = (tally([one]).right.sum(axis=0).nonzero()[0] for one in (short, long))
-
-    assert not tally([missed]).right.any()
-    assert short_step - long_step == LONG_BIAS * CERTAINTY_STEPS_PER_LOGIT
+    assert log_odds(right + wrong, R.MISSING_BE) < log_odds(right + wrong, R.PAST_IRREG) < log_odds(right + wrong)
+    assert log_odds(right + wrong, long=1.0) < log_odds(right + wrong)
 
 
-def test_what_is_written_asks_so_much_at_the_strictness_that_ships(tmp_path: Path) -> None:
-    write_calibrated(dict.fromkeys(Reason, 2.5) | {R.MISSING_BE: 6.0}, tmp_path / "w.safetensors")
+def test_of_broken_sentences_only_what_mends_them_is_counted_and_each_file_alike() -> None:
+    mended = result(9, is_clean=False)
+    missed = replace(mended, answer=Answer("Was it so.", (replace(mended.answer.edits[0], replacement="Was"),)))
 
-    config = load_weights(tmp_path / "w.safetensors").config
-    assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.MISSING_BE])] == 6.0
-    assert config.eos_bias + config.reason_biases[str(TAG_IDS[R.PAST_IRREG])] == 2.5
-    assert config.long_bias == LONG_BIAS
+    few, many = (samples_of([mended] * number + [missed], are_natural=False) for number in (1, 40))
+
+    assert (len(few.right), len(many.right)) == (1, 40)
+    assert few.weights.sum() == pytest.approx(many.weights.sum())
+
+
+def test_no_edit_is_worth_less_because_the_model_is_surer_of_it() -> None:
+    natural = [result(step, is_clean=step > 8) for step in range(1, 16)] * 5
+
+    assert log_odds(natural, certainty=6.0) >= log_odds(natural, certainty=1.0)
+    assert log_odds(natural, certainty=6.0, long=1.0) >= log_odds(natural, certainty=1.0, long=1.0)
+
+
+def test_uncalibrated_weights_say_how_certain_they_are() -> None:
+    config = uncalibrated(load_weights()).config
+
+    for step in (1, 5, 15):
+        constant, slope = config.calibration[str(TAG_IDS[R.SVA_BE])]
+        (features,) = samples_of([result(step, is_clean=True)], are_natural=True).features
+        assert (constant + slope * features[1]) / LOG_ODDS_PER_STEP + EVEN_ODDS == pytest.approx(step)
+
+
+def test_what_is_written_are_the_weights_with_their_calibration(tmp_path: Path) -> None:
+    made = calibrate([result(9, is_clean=True)], [[result(9, is_clean=False)]], tmp_path / "w.safetensors")
+
+    weights = load_weights(tmp_path / "w.safetensors")
+    assert {tag: tuple(line) for tag, line in weights.config.calibration.items()} == made.calibration
+    assert (weights.tok_emb == load_weights().tok_emb).all()
 
 
 M2 = """S He go to school , did n't he ?

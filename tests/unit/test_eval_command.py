@@ -37,7 +37,7 @@ def test_at_the_greatest_strictness_nothing_is_changed_and_the_strictness_in_for
 
     assert document["strictness"] == 20
     assert (document["num_exact"], document["num_wrong"], document["num_false_positives"]) == (0, 1, 0)
-    assert run(files[0]).stdout.splitlines()[0] == f"strictness {load_weights().config.eos_bias:g}"
+    assert run(files[0], "--level", "picky").stdout.splitlines()[0] == "strictness 3, picky"
 
 
 def test_several_files_are_told_together_with_the_misses_that_are_asked_for(files: tuple[Path, Path]) -> None:
@@ -66,11 +66,21 @@ def test_no_file_at_all_or_misses_in_json_is_wrong_usage(files: tuple[Path, Path
     assert run(*arguments, *([files[0]] if arguments else [])).exit_code == 2
 
 
-def test_calibrating_writes_weights_that_ask_each_reason_for_a_certainty(
+def test_calibrating_needs_natural_text_and_writes_how_often_each_reason_is_right(
     files: tuple[Path, Path], tmp_path: Path
 ) -> None:
-    asked = json.loads(run(files[0], "--calibrate", tmp_path / "w.safetensors", "--json").stdout)
+    assert run(files[0], "--calibrate", tmp_path / "w.safetensors").exit_code == 2
 
-    config = load_weights(tmp_path / "w.safetensors").config
-    assert list(asked) == [reason.value for reason in Reason]
-    assert sorted(config.eos_bias + bias for bias in config.reason_biases.values()) == sorted(asked.values())
+    result = run(files[0], "--calibrate", tmp_path / "w.safetensors", "--natural", files[1])
+
+    assert result.exit_code == 0, result.output
+    assert len(load_weights(tmp_path / "w.safetensors").config.calibration) == len(Reason)
+
+
+def test_the_reliability_is_told_and_drawn(files: tuple[Path, Path], tmp_path: Path) -> None:
+    document = json.loads(run(*files, "--reliability", tmp_path / "r.png", "--json").stdout)
+
+    ((confidence, made, right),) = document["confidences"]
+    assert (made, right) == (2, 1)
+    assert document["calibration_error"] == pytest.approx(abs(right / made - confidence))
+    assert (tmp_path / "r.png").stat().st_size > 1000

@@ -172,7 +172,7 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient, mailbox
         "edits": [
             {
                 "start": 3, "end": 7, "original": "goed", "replacement": "went",
-                "reason": "irregular_past", "title": "Irregular past", "explanation": why, "confidence": 0.9933,
+                "reason": "irregular_past", "title": "Irregular past", "explanation": why, "confidence": 0.67,
             }
         ],
         "language": {"code": "en", "confidence": 0.88},

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from api.grammar.edit_script import ScriptEdit
 from api.grammar.pipeline import TextPipeline
+from api.grammar.reasons import Reason
 from api.kept.routes import body_of
 from api.service.body import parse_batch, parse_body
 from api.service.corrector import content_of
 from api.service.exchange import Exchange
 from api.streams.routes import EditStream
 from scheduler.errors import InvalidRequest
-from scheduler.messages import Completion, FinishReason
-from tests.fake_mailbox import FakeMailbox
+from scheduler.messages import ID_BITS, ID_MASK, Completion, FinishReason
+from tests.fake_mailbox import TOKENIZER, VERBS, FakeMailbox
 
 ASTRAL = "We came \U0001f600. He goed home. They are \U0001f600 " + "word " * 70 + "."
 UTF16 = {"offsets": "utf16"}
@@ -69,6 +71,37 @@ def test_an_answer_that_is_fetched_later_counts_as_its_request_asked() -> None:
     assert parse_body(b'{"sentence": "He goed"}', b"offsets=codepoints&other=1").offsets == "codepoints"
 
 
+@pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(1, 0, 0), (2, 0, 1), (4, 0, 1), (5, 1, 1)])
+def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
+    client: FlaskClient, mailbox: FakeMailbox, step: int, num_quiet: int, num_picky: int
+) -> None:
+    *start, tag, end = mailbox.output
+    mailbox.output = (*start, tag & ID_MASK | step << ID_BITS, end)
+
+    def num_edits(path: str, **body: Any) -> int:
+        answer = client.post(path, json=body).get_json()
+        assert answer.get("notes", []) == []
+        return len(answer.get("results", [answer])[0]["edits"])
+
+    for level, number in (({}, num_quiet), ({"level": "quiet"}, num_quiet), ({"level": "picky"}, num_picky)):
+        assert num_edits("/correct", sentence="He goed", **level) == number
+        assert num_edits("/correct/batch", sentences=["He goed"], **level) == number
+    for form, number in (({}, num_quiet), ({"level": "default"}, num_quiet), ({"level": "PICKY"}, num_picky)):
+        sent = {"text": "He goed", "language": "en-US"} | form
+        assert len(client.post("/v2/check", data=sent).get_json()["matches"]) == number
+    assert client.post("/v2/check", data={"text": "He", "language": "en", "level": "x"}).status_code == 400
+
+
+@pytest.mark.parametrize(("strictness", "num_edits"), [(20.0, 0), (4.0, 0), (3.0, 1), (0.0, 1), (-20.0, 1)])
+def test_the_strictness_moves_what_is_asked_for(strictness: float, num_edits: int) -> None:
+    pipeline = TextPipeline(TOKENIZER, VERBS, strictness=strictness)
+    *start, tag, end = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+    (draft,) = pipeline.prepare_text("He goed").take()
+    ids = [*start, tag | 5 << ID_BITS, end]
+
+    assert len(pipeline.part(draft, ids).edits) == num_edits
+
+
 def test_text_is_another_name_of_sentence(client: FlaskClient) -> None:
     assert client.post("/correct", json={"text": "He goed"}).get_json()["corrected"] == "He went"
 
@@ -82,6 +115,8 @@ def test_text_is_another_name_of_sentence(client: FlaskClient) -> None:
         ({"sentence": "He goed", "\ud800" * 99: 1}, r"\ud800" * 32, "known are sentence, learner_id, min_confidence,"),
         ({"sentence": "He goed", "offsets": "utf8"}, "offsets", "is 'utf8'; send codepoints or utf16."),
         ({"sentence": "He goed", "offsets": ["utf16"]}, "offsets", "must be a string"),
+        ({"sentence": "He goed", "level": "strict"}, "level", "is 'strict'; send quiet or picky."),
+        ({"sentence": "He goed", "level": None}, "level", "must be a string"),
     ],
 )  # fmt: skip
 def test_what_is_unknown_is_refused_with_the_nearest_name(

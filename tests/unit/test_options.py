@@ -63,7 +63,7 @@ TWO_REDIS = "--redis-url redis://a/0 --redis-url redis://b/0"
         ("dead-letters --redis-url redis://a/0 --redis-url=redis://b/0", "docs/proxies.md"),
         ("api", "--redis-url is missing"),
         ("worker", "--redis-url is missing"),
-        (f"eval --most-changed 2 {__file__}", "a number, 0 to 1"),
+        (f"eval --strictness 21 {__file__}", "a number, -20 to 20"),
         ("correct --max-slots x -", "a whole number, 1 to 4,096"),
         ("loadtset", "Did you mean 'loadtest'?"),
         ("dead-letters requeue --redis-url redis://a/0", "`requeue` needs an ID"),

@@ -91,9 +91,9 @@ def test_bytes_of_another_prompt_or_model_are_refused(shape: tuple[int, int, int
         unpack(pack(a_handed(), DIGEST), DIGEST, shape)
 
 
-def test_weights_and_strictness_are_told_apart() -> None:
+def test_weights_and_their_calibration_are_told_apart() -> None:
     weights = random_weights()
-    stricter = replace(weights, config=replace(weights.config, eos_bias=3.0))
+    other = replace(weights, config=replace(weights.config, long_calibration=(1.0, 0.0)))
 
-    assert len({weights_digest(one) for one in (weights, stricter, random_weights(1))}) == 3
+    assert len({weights_digest(one) for one in (weights, other, random_weights(1))}) == 3
     assert weights_digest(weights) == weights_digest(random_weights())

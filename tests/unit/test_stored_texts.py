@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 
@@ -49,11 +50,11 @@ def test_a_retry_is_the_same_request_although_the_first_was_kept_without_its_acc
 
 
 def test_what_a_request_asks_for_is_kept_and_tells_two_apart() -> None:
-    def record(min_confidence: float) -> tuple[str, str]:
-        exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", min_confidence=min_confidence)
+    def record(**options: Any) -> tuple[str, str]:
+        exchange, body = Exchange("id1", key="key"), CorrectionBody(sentence="He goed", **options)
         note_content(exchange, body, ())
         assert body_of(exchange, json.loads(exchange.document)) == body
         return exchange.document, exchange.digest
 
-    assert record(0.0)[1] != record(0.9)[1]
-    assert "min_confidence" not in record(0.0)[0], "a record stays as earlier versions write it"
+    assert len({record(**options)[1] for options in ({}, {"min_confidence": 0.9}, {"level": "picky"})}) == 3
+    assert {"min_confidence", "level"}.isdisjoint(json.loads(record()[0])), "what is not asked for takes no room"

@@ -13,7 +13,7 @@ from safetensors.numpy import save_file
 from tests.unit.small_model import CONFIG, random_tensors
 from worker.model.weights import DEFAULT_PATH, ModelConfig, WeightsError, digest, fingerprint, load_weights
 
-OTHER_CONFIG, LARGE = replace(CONFIG, eos_bias=3.0), replace(CONFIG, vocab_size=4097)
+OTHER_CONFIG, LARGE = replace(CONFIG, long_calibration=(1.0, 0.0)), replace(CONFIG, vocab_size=4097)
 
 
 def about(config: ModelConfig = CONFIG, made_for: ModelConfig = CONFIG) -> dict[str, str]:

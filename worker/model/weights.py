@@ -32,7 +32,7 @@ class WeightsError(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """The shape of a Mini-GPT and the decoding constant that was tuned with it."""
+    """The shape of a Mini-GPT, and how often it is right."""
 
     vocab_size: int
     num_layers: int
@@ -40,9 +40,10 @@ class ModelConfig:
     width: int
     num_positions: int
     num_word_rows: int
-    eos_bias: float  # added to the <eos> logit at the first output step: certainty asked before a change
-    reason_biases: dict[str, float] = field(default_factory=dict)  # by token id of its tag: more or less than that
-    long_bias: float = 0.0  # more than that for a long sentence
+    # The log-odds that an edit is right, a + b * its certainty: (a, b) by the token id of its tag, and what a long
+    # sentence adds to both.
+    calibration: dict[str, tuple[float, float]] = field(default_factory=dict)
+    long_calibration: tuple[float, float] = (0.0, 0.0)
 
 
 class BlockedMatrix:
@@ -105,8 +106,7 @@ def load_weights(path: Path = DEFAULT_PATH, tokenizer_fingerprint: str | None = 
 
 def fingerprint(config: ModelConfig, tokenizer_fingerprint: str) -> str:
     """Ties weights to their config and tokenizer: the first 16 hex digits of a SHA-256."""
-    values = {name: each for name, each in asdict(config).items() if each or name == "eos_bias"}  # as older files
-    canonical = json.dumps(values, sort_keys=True) + tokenizer_fingerprint
+    canonical = json.dumps(asdict(config), sort_keys=True) + tokenizer_fingerprint
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 

@@ -16,7 +16,7 @@ from scheduler.pools import Handed
 from worker.model.decoding import GreedyDecoder
 from worker.model.weights import Weights
 
-_VERSION = 4
+_VERSION = 5
 _SUM_BYTES, _ABOUT_BYTES = 4, 6 * 8
 
 
@@ -28,10 +28,10 @@ class MovableDecoder(GreedyDecoder):
     """Its memory of a slot can be taken out, and put in elsewhere."""
 
     def take(self, slot: int) -> tuple[float, float, int]:
-        return float(self._certainty[slot]), float(self._more[slot]), int(self._free[slot])
+        return float(self._certainty[slot]), float(self._long[slot]), int(self._free[slot])
 
     def put(self, slot: int, memory: tuple[float, float, int]) -> None:
-        self._certainty[slot], self._more[slot], self._free[slot] = memory
+        self._certainty[slot], self._long[slot], self._free[slot] = memory
 
 
 def weights_digest(weights: Weights) -> bytes:
@@ -59,9 +59,9 @@ def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
     num_bytes = _ABOUT_BYTES + 4 * math.prod(shape)
     if len(body) != num_bytes:
         raise HandoffError(f"{len(body)} bytes, where {num_bytes} are expected")
-    first_id, queue_s, prefill_s, certainty, more, place = np.frombuffer(body, count=6).tolist()
+    first_id, queue_s, prefill_s, certainty, long, place = np.frombuffer(body, count=6).tolist()
     kv = np.frombuffer(body, dtype=np.float32, offset=_ABOUT_BYTES).reshape(shape)
-    return Handed(int(first_id), queue_s, prefill_s, kv, (certainty, more, int(place)))
+    return Handed(int(first_id), queue_s, prefill_s, kv, (certainty, long, int(place)))
 
 
 def _checksum(body: bytes, digest: bytes) -> bytes:

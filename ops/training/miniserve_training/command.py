@@ -21,7 +21,7 @@ from miniserve_training.options import TrainOptions  # noqa: E402
 from miniserve_training.text import vocabulary  # noqa: E402
 from miniserve_training.text.written import check  # noqa: E402
 from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
-from ops.evaluation.command import correct  # noqa: E402
+from ops.evaluation.command import ALL, correct  # noqa: E402
 from ops.evaluation.items import read_items  # noqa: E402
 from ops.evaluation.product import ProductCorrector  # noqa: E402
 from scheduler.settings import Settings  # noqa: E402
@@ -60,7 +60,7 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
     """
     development = _development_sets()  # hours before they are needed
     steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
-    most_changed, trained = steps.pop("most_changed"), out / "trained.safetensors"
+    trained = out / "trained.safetensors"
     try:
         options = TrainOptions(corpora=corpora, out=out, **steps, **how)
     except TypeError as error:
@@ -73,10 +73,10 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     natural.write_files(out / "natural", corpora)
-    files = [*(out / "natural" / name for name in natural.CALIBRATION), *development]
-    corrector = ProductCorrector(Settings.from_env(os.environ), uncalibrated(load_weights(trained)))
-    results = correct([item for path in files for item in read_items(path)], corrector)
-    calibrate(results, most_changed, out / WEIGHTS, of=trained)
+    right, *wrong = (*(out / "natural" / name for name in natural.CALIBRATION), *development)
+    corrector = ProductCorrector(Settings(strictness=ALL), uncalibrated(load_weights(trained)))
+    as_it_stands, *of_wrong = (correct(read_items(path), corrector) for path in (right, *wrong))
+    calibrate(as_it_stands, of_wrong, out / WEIGHTS, of=trained)
     click.echo(out / WEIGHTS)
 
 

@@ -2,14 +2,16 @@
 
 `natural.jsonl` is every 20th sentence as it stands, `natural-wrong.jsonl` the same with one mistake each, where the
 rules can make one: for the figures. `calibration.jsonl` and `calibration-wrong.jsonl` are another tenth, and of the
-other text the quarter that tunes: for `miniserve eval --calibrate`. They hold text of the corpus and stay out of the
-repository.
+other text the quarter that tunes: for `miniserve eval --calibrate`. What the text itself has wrong is mended in the
+first one, where somebody has read it: `real_mistakes.tsv` names the sentences by a hash. The files hold text of the
+corpus and stay out of the repository.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 import click
@@ -19,6 +21,7 @@ from miniserve_training.text.corpus import TaggedSentence, read_corpus
 from miniserve_training.text.edits import with_mistake
 from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.maker import ExampleMaker
+from miniserve_training.text.tables import texts
 from ops.evaluation.items import Item, write_items
 
 
@@ -31,6 +34,15 @@ def with_one_mistake(sentences: Sequence[TaggedSentence], lexicon: Lexicon) -> I
             reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
             mistake = rng.choice([one for one in candidates if one.reason is reason])
             yield Item(with_mistake(sentence.text, mistake), sentence.text, (reason,))
+
+
+def as_meant(text: str) -> str:
+    """A sentence without the real mistakes of its verbs that were found by eye."""
+    name = blake2b(text.encode(), digest_size=8).hexdigest()
+    for place in reversed(texts("real_mistakes", name)):
+        start, end, new = place.split(" ", 2)
+        text = text[: int(start)] + new + text[int(end) :]
+    return text
 
 
 CALIBRATION = ("calibration.jsonl", "calibration-wrong.jsonl")
@@ -46,7 +58,7 @@ def write_files(out: Path, corpora: Iterable[Path]) -> None:
     tenth = [sentence for sentence in others if sentence.is_natural]
     out.mkdir(parents=True, exist_ok=True)
     for name, right, broken in (("natural", measured, measured), ("calibration", others, tenth)):
-        write_items((Item(sentence.text, sentence.text) for sentence in right), out / f"{name}.jsonl")
+        write_items((Item(sentence.text, as_meant(sentence.text)) for sentence in right), out / f"{name}.jsonl")
         write_items(with_one_mistake(broken, lexicon), out / f"{name}-wrong.jsonl")
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from miniserve_training import natural
+from miniserve_training.text import tables
 from miniserve_training.text.corpus import TaggedSentence, TaggedToken, read_corpus
 from ops.evaluation.items import read_items
 
@@ -59,3 +61,13 @@ def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_tra
     assert right["natural"].isdisjoint(right["calibration"])
     assert right["natural"] | right["calibration"] == {one.text for one in read_corpus([corpus]) if one.is_held_out}
     assert not any(item.is_clean for item in items["natural-wrong"])
+
+
+def test_a_real_mistake_that_was_read_is_mended_in_the_text_for_the_calibration(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = "She work here."
+    rows = ((blake2b(text.encode(), digest_size=8).hexdigest(), "4 8 works"),)
+    monkeypatch.setattr(tables, "rows", lambda _: rows)
+
+    assert [natural.as_meant(text), natural.as_meant("She worked here.")] == ["She works here.", "She worked here."]

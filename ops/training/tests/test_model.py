@@ -78,7 +78,7 @@ def random_twin(seed: int) -> Twin:
 def test_the_model_of_the_engine_gives_the_logits_of_its_twin(num_prompt: int, num_output: int) -> None:
     twin, rng = random_twin(20), np.random.default_rng(num_prompt)
     tensors = {name: each.numpy() for name, each in twin.state_dict().items() if name not in TRAINING_ONLY}
-    model = MiniGPT(fold(tensors, ModelConfig(**asdict(CONFIG), eos_bias=0.0), ""), kv_budget_tokens=64)
+    model = MiniGPT(fold(tensors, ModelConfig(**asdict(CONFIG)), ""), kv_budget_tokens=64)
     rows, lengths = np.arange(num_prompt + num_output), np.array([num_prompt])
     tokens, words = rng.integers(CONFIG.vocab_size, size=len(rows)), rng.integers(CONFIG.num_word_rows, size=len(rows))
     words[num_prompt:] = 0

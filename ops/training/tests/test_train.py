@@ -48,7 +48,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(corpus: Path, tmp_path: Path, *options: str) -> Result:
-    (tmp_path / "recipe.toml").write_text("examples = 40\ntokens_per_batch = 400\nseed = 4\nmost_changed = 0.5\n")
+    (tmp_path / "recipe.toml").write_text("examples = 40\ntokens_per_batch = 400\nseed = 4\n")
     arguments = ["train", str(corpus), "--recipe", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "out")]
     return CliRunner().invoke(command.main, [*arguments, "--device", "cpu", *options])
 
@@ -69,7 +69,7 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
     path = tmp_path / "out" / "mini-gpt.safetensors"
     weights = load_weights(path)
     assert (weights.config.num_layers, weights.config.width) == (1, 64)
-    assert weights.config.reason_biases
+    assert weights.config.calibration
     with safe_open(path, framework="numpy") as file:
         told = json.loads(file.metadata()["trained"])
     assert told["examples"] >= 40 and told["tokens"] > 0 and told["elapsed_s"] > 0
@@ -100,7 +100,7 @@ def test_a_recipe_with_a_misspelt_key_and_a_clone_without_development_sets_are_r
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert {"everyday.jsonl", "blind-1.jsonl"} <= {path.name for path in command._development_sets()}
-    (tmp_path / "other.toml").write_text("exampels = 40\nmost_changed = 0.5\n")
+    (tmp_path / "other.toml").write_text("exampels = 40\n")
     assert "exampels" in run(corpus, tmp_path, "--recipe", str(tmp_path / "other.toml")).output
 
     monkeypatch.setattr(command, "_DEVELOPMENT", tmp_path)

@@ -47,7 +47,7 @@ def weights_origin(path: Path) -> dict[str, object]:
 
 
 def export(trainer: Trainer, tokenizer: Tokenizer, path: Path) -> Path:
-    """Write the average of a run's weights, which asks for no certainty until it is calibrated."""
+    """Write the average of a run's weights, whose edits have no confidence until they are calibrated."""
     write_weights(trainer.average.module, path, tokenizer.fingerprint, json.dumps(_provenance(trainer)))
     return path
 
@@ -67,7 +67,7 @@ def _provenance(trainer: Trainer) -> dict[str, object]:
 
 def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, trained: str) -> None:
     """Write a twin with its metadata; `trained` is free text."""
-    config = ModelConfig(**asdict(twin.config), eos_bias=0.0)
+    config = ModelConfig(**asdict(twin.config))
     metadata = {"config": json.dumps(asdict(config)), "tokenizer": tokenizer_fingerprint,
                 "fingerprint": fingerprint(config, tokenizer_fingerprint), "trained": trained}  # fmt: skip
     weights = {name: tensor.detach().float().cpu().contiguous()
