@@ -131,9 +131,12 @@ class Corrector:
 
     async def _enqueue(self, part: Exchange) -> ServingError | None:
         """Return why there was no room for a later portion in all of its time."""
+        wait_s = 0.0
         while True:
-            part.within_s, part.sent_s = part.left_s(), time.perf_counter()
             try:
+                if wait_s:
+                    await self.mailbox.pause(part, wait_s)
+                part.within_s, part.sent_s = part.left_s(), time.perf_counter()
                 await self.mailbox.enqueue(part)
                 return None
             except (DeadlineExceeded, Overloaded) as error:
@@ -142,7 +145,6 @@ class Corrector:
                 wait_s = error.retry_after_s if isinstance(error, Overloaded) else math.inf
                 if wait_s >= part.left_s():
                     return _failure(part, error)
-            await self.mailbox.pause(part, wait_s)
 
     async def finish(self, portion: Portion, num_characters: int) -> None:
         """Wait for the answers of a portion, and note them. Raises what concerns all texts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from flask.testing import FlaskClient
@@ -90,6 +90,20 @@ def test_who_leaves_while_a_portion_waits_for_room_is_not_waited_for(way: Way, m
     response = way(client_of(mailbox), MANY)
 
     assert response.status_code == 409 and mailbox.batches == [MAX_SENTENCES]
+
+
+class LateMailbox(LimitedMailbox):
+    """The time is over while a portion waits for room."""
+
+    async def pause(self, *_: object) -> NoReturn:
+        raise DeadlineExceeded("late")
+
+
+def test_what_was_checked_is_answered_where_the_time_is_over_in_front_of_the_queue() -> None:
+    document = checked(client_of(LateMailbox(1)), MANY).get_json()
+
+    assert len(document["matches"]) == MAX_SENTENCES
+    assert "The time was over after 30 s" in document["warnings"]["incompleteResultsReason"]
 
 
 @WAYS
