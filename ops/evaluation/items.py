@@ -22,6 +22,7 @@ class Item:
     sentence: str
     corrected: str
     reasons: tuple[Reason, ...] | None = None
+    kinds: tuple[tuple[str, str], ...] | None = None  # of M2: the kind of each edit, and what it alone would make
 
     @property
     def is_clean(self) -> bool:
@@ -35,7 +36,8 @@ def read_items(path: Path) -> list[Item]:
     """The items of a file of JSON lines, or of M2 (`.m2`). Raises ValueError naming the line that is none."""
     if path.suffix == ".m2":
         try:
-            return [Item(sentence, corrected) for sentence, corrected in read_m2(path.read_text(encoding="utf-8"))]
+            read = read_m2(path.read_text(encoding="utf-8"))
+            return [Item(sentence, corrected, kinds=kinds) for sentence, corrected, kinds in read]
         except ValueError as error:
             raise ValueError(f"{path}, {error}") from None
     lines = path.read_bytes().split(b"\n")

@@ -1,23 +1,38 @@
 """M2, the form in which corpora of corrected English are shared.
 
-`S` and the sentence in tokens, then a line `A start end|||kind|||correction|||...|||annotator` for each edit. The
-first annotator's edits are what is wanted; a token of punctuation is joined to the word before it.
+`S` and the sentence in tokens, then a line `A start end|||kind|||correction|||...|||annotator` for each edit. What is
+wanted are the first annotator's edits of verb forms: other mistakes stay, as the corrector is to leave them. A token of
+punctuation is joined to the word before it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-_NO_EDITS = frozenset(("noop", "UNK", "Um"))
+# What a corpus calls them: ERRANT (R:VERB:SVA, M:VERB:TENSE; W&I, FCE, JFLEG) and NUCLE (SVA, Vform; CoNLL-2014).
+_KINDS = {"SVA": "agreement", "TENSE": "tense", "FORM": "form", "INFL": "inflection",
+          "Vform": "form", "Vt": "tense", "V0": "form"}  # fmt: skip
 _GLUED_TO_THE_LEFT = re.compile(r" ([.,;:!?%)\]}\u2019]|n't|'(?:s|re|ve|ll|d|m|t)\b|\.\.\.)")
 _GLUED_TO_THE_RIGHT = re.compile(r"([(\[{$\u2018]) ")
 
 
-def read_m2(text: str) -> Iterator[tuple[str, str]]:
-    """Sentences with their corrections. Raises ValueError naming the line that is no M2."""
+@dataclass(frozen=True, slots=True)
+class _Edit:
+    start: int
+    end: int
+    correction: str
+    kind: str
+
+
+def read_m2(text: str) -> Iterator[tuple[str, str, tuple[tuple[str, str], ...]]]:
+    """Sentences with their corrections, and the kind of each edit with the sentence that it alone would make.
+
+    Raises ValueError naming the line that is no M2.
+    """
     tokens: list[str] | None = None
-    edits: list[tuple[int, int, str]] = []
+    edits: list[_Edit] = []
     for number, line in enumerate((*text.split("\n"), ""), start=1):
         if line.startswith("S ") or line == "S":
             tokens, edits = line[2:].split(" "), []
@@ -26,7 +41,8 @@ def read_m2(text: str) -> Iterator[tuple[str, str]]:
         elif line.strip():
             raise ValueError(f"line {number}: not a line of M2, which begins with 'S ' or 'A '")
         elif tokens is not None:
-            yield joined(tokens), joined(_applied(tokens, edits))
+            kinds = tuple((edit.kind, joined(_applied(tokens, [edit]))) for edit in edits)
+            yield joined(tokens), joined(_applied(tokens, edits)), kinds
             tokens = None
 
 
@@ -36,21 +52,23 @@ def joined(tokens: Sequence[str]) -> str:
     return _GLUED_TO_THE_RIGHT.sub(r"\1", _GLUED_TO_THE_LEFT.sub(r"\1", text))
 
 
-def _edits_of(line: str, num_tokens: int, number: int) -> list[tuple[int, int, str]]:
+def _edits_of(line: str, num_tokens: int, number: int) -> list[_Edit]:
     try:
         place, kind, correction, *_, annotator = line[2:].split("|||")
         start, end = map(int, place.split(" "))
     except ValueError:
         raise ValueError(f"line {number}: not 'A start end|||kind|||correction|||...|||annotator'") from None
-    if kind in _NO_EDITS or annotator.strip() != "0":
+    family, _, last = kind.rpartition(":")
+    name = _KINDS.get(last) if family.endswith("VERB") or not family else None
+    if name is None or annotator.strip() != "0":
         return []
     if not 0 <= start <= end <= num_tokens:
         raise ValueError(f"line {number}: the edit is outside its sentence of {num_tokens} tokens")
-    return [(start, end, "" if correction == "-NONE-" else correction)]
+    return [_Edit(start, end, "" if correction == "-NONE-" else correction, name)]
 
 
-def _applied(tokens: Sequence[str], edits: Sequence[tuple[int, int, str]]) -> list[str]:
+def _applied(tokens: Sequence[str], edits: Sequence[_Edit]) -> list[str]:
     corrected = list(tokens)
-    for start, end, correction in sorted(edits, key=lambda edit: edit[:2], reverse=True):
-        corrected[start:end] = correction.split(" ")
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end), reverse=True):
+        corrected[edit.start : edit.end] = edit.correction.split(" ")
     return corrected

@@ -7,7 +7,6 @@ from dataclasses import asdict, fields
 from math import sqrt
 from pathlib import Path
 
-from api.grammar.reasons import Reason
 from ops.evaluation.scores import ReasonScores, Result, Scores
 from ops.tables import table
 
@@ -23,7 +22,8 @@ def as_document(scores: Scores) -> dict[str, object]:
         if not one.is_empty()
     }
     return {name: getattr(scores, name) for name in (*_SHARES, *counts)} | {
-        "reasons": reasons, "confidences": _by_confidence(scores),
+        "kinds": {name: {"f05": one.f05} | asdict(one) for name, one in scores.kinds.items()}, "reasons": reasons,
+        "confidences": _by_confidence(scores),
     }  # fmt: skip
 
 
@@ -54,9 +54,11 @@ def format_table(scores: Scores) -> str:
     shares.append(("malformed outputs", f"{scores.num_malformed_outputs}", ""))
     if scores.num_refused:
         shares.append(("refused", f"{scores.num_refused}", "sentences over the limits, counted as unchanged"))
-    named = [_reason_row(reason, one) for reason, one in scores.reasons.items() if not one.is_empty()]
+    named = [_reason_row(reason.value, one) for reason, one in scores.reasons.items() if not one.is_empty()]
     headings = ("by reason", ">mistakes mended", ">edits right", ">on clean text")
     by_reason = ["", table(headings, named)] if named else []
+    kinds = [(name, *_reason_row(name, one)[1:3], f"{one.f05:.1%}") for name, one in sorted(scores.kinds.items())]
+    by_reason += ["", table(("by kind of verb error", ">mended", ">edits right", ">F0.5"), kinds)] if kinds else []
     shown = [(f"{each:g}", f"{right}/{made} {right / made:.1%}") for each, made, right in _by_confidence(scores)]
     by_confidence = ["", table(("confidence", ">edits right"), shown)] if shown else []
     return "\n".join([table(("", ">", ""), shares), *by_reason, *by_confidence])
@@ -89,10 +91,10 @@ def _wilson(count: int, total: int) -> tuple[float, float]:
     return max(0.0, low), high  # without a count the lower is a rounding error
 
 
-def _reason_row(reason: Reason, one: ReasonScores) -> tuple[str, ...]:
+def _reason_row(name: str, one: ReasonScores) -> tuple[str, ...]:
     pairs = ((one.num_mended, one.num_wanted), (one.num_right, one.num_made))
     cells = [f"{count}/{total} {count / total:.1%}" if total else "-" for count, total in pairs]
-    return (reason.value, *cells, f"{one.num_false or '-'}")
+    return (name, *cells, f"{one.num_false or '-'}")
 
 
 def format_misses(results: Iterable[Result], kinds: Iterable[str]) -> Iterator[str]:

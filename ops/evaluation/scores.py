@@ -76,6 +76,14 @@ def is_right(item: Item, answer: Answer, edit: Edit) -> bool:
     return set(find_edits(item.sentence, alone)) <= set(find_edits(item.sentence, item.corrected))
 
 
+_AGREEMENT = (Reason.SVA_SG, Reason.SVA_PL, Reason.SVA_BE)
+_INFLECTION = (Reason.PAST_IRREG, Reason.PART_IRREG, Reason.REG_SPELL, Reason.ING_SPELL, Reason.S_SPELL)
+_TENSE = (
+    Reason.TENSE_PAST, Reason.TENSE_FUT, Reason.TENSE_PERF, Reason.PAST_NOT_PERF, Reason.PAST_PERF, Reason.TENSE_SEQ,
+    Reason.WISH_PAST, Reason.NO_WILL, Reason.HABIT, Reason.STATIVE,
+)  # fmt: skip
+_KINDS = (("agreement", _AGREEMENT), ("inflection", _INFLECTION), ("tense", _TENSE))
+_KIND_OF = {reason: kind for kind, reasons in _KINDS for reason in reasons}  # of the others it is "form"
 CorrectBatch = Callable[[Sequence[str]], Iterable[Answer]]
 
 
@@ -98,6 +106,10 @@ class ReasonScores:
     recall = _share_of("num_mended", "num_wanted")
     precision = _share_of("num_right", "num_made")
 
+    @property
+    def f05(self) -> float:
+        return _f05(self.precision, self.recall)
+
     def is_empty(self) -> bool:
         return not (self.num_sentences or self.num_made)
 
@@ -119,6 +131,7 @@ class Scores:
     num_right_edits: int = 0
     num_malformed_outputs: int = 0  # outputs of which the parser dropped anything
     confidences: dict[float, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))  # edits made
+    kinds: dict[str, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))  # of M2
     reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
 
     exact = _share_of("num_exact", "num_wrong")
@@ -131,7 +144,7 @@ class Scores:
     @property
     def f05(self) -> float:
         """F0.5, which weighs precision twice as much as recall, over the edits of all sentences."""
-        return _share(1.25 * self.precision * self.recall, 0.25 * self.precision + self.recall)
+        return _f05(self.precision, self.recall)
 
     @property
     def calibration_error(self) -> float:
@@ -149,6 +162,8 @@ class Scores:
         self.num_gold_edits += len(gold)
         self.num_right_edits += len(set(ours) & set(gold))
         self._add_reasons_made(item, answer)
+        if item.kinds is not None:
+            self._add_kinds(item, answer, ours)
         if item.is_clean:
             self.num_clean += 1
             self.num_false_positives += answer.corrected != item.sentence
@@ -175,6 +190,17 @@ class Scores:
             self.reasons[reason].num_mended += is_exact or (are_paired and gold[number] in ours)
         for reason in set(reasons):
             self.reasons[reason].num_sentences += 1
+
+    def _add_kinds(self, item: Item, answer: Answer, ours: list[TextEdit]) -> None:
+        """Of each kind what was wanted, found, and made: a wrong edit is of the kind of its reason."""
+        for kind, alone in item.kinds or ():
+            is_found, counts = set(find_edits(item.sentence, alone)) <= set(ours), self.kinds[kind]
+            counts.num_wanted += 1
+            counts.num_mended += is_found
+            counts.num_made += is_found
+            counts.num_right += is_found
+        for edit in answer.edits:
+            self.kinds[_KIND_OF.get(edit.reason, "form")].num_made += not is_right(item, answer, edit)
 
     def _add_reasons_made(self, item: Item, answer: Answer) -> None:
         for edit in answer.edits:
@@ -208,6 +234,10 @@ def score(results: Iterable[Result]) -> Scores:
     for result in results:
         scores.add(result.item, result.answer)
     return scores
+
+
+def _f05(precision: float, recall: float) -> float:
+    return _share(1.25 * precision * recall, 0.25 * precision + recall)
 
 
 def _share(count: float, total: float) -> float:

@@ -18,7 +18,7 @@ import numpy as np
 from worker.model.weights import ModelConfig
 
 MASKED = np.float32(-1e30)
-# So that few shapes are kept. No bits become equal by it: AVX2 adds a row by its place (docs/model-card.md).
+# So that few shapes are kept. No bits become equal by it: AVX2 adds a row by its place (docs/adr/0003).
 CONTEXT_STEP = 8
 GROUP_SEQUENCES = 16  # of 24 tokens: 384 KiB of keys and values, which the second-level cache holds; 32 are 2 % slower
 
