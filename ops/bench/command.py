@@ -14,6 +14,7 @@ import click
 
 from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
 from ops.bench.experiment import Plan, read_rows, write_rows
+from ops.load.series import can_draw
 from ops.options import number, option
 from ops.provenance import provenance
 
@@ -52,7 +53,8 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else
     meanwhile.
     """
-    _require_matplotlib()
+    if not can_draw():
+        raise click.ClickException("the figures need matplotlib: pip install '.[plots]'")
     chosen = list(ALL) if "all" in names else list(dict.fromkeys(names))
     if redraw is not None:
         _redraw(chosen, redraw)
@@ -100,10 +102,3 @@ def _redraw(names: list[str], folder: Path) -> None:
         raise click.BadParameter(f"{folder} holds no {wanted}", param_hint="--redraw")
     for name in found:
         _draw(name, folder)
-
-
-def _require_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise click.ClickException("the figures need matplotlib: pip install '.[plots]'") from None

@@ -21,7 +21,6 @@ from ops.run.embedded_redis import free_port
 from ops.run.supervisor import Member, running
 from worker.model.blas import THREAD_VARIABLES
 
-ROLES = ("api", "worker", "redis", "other")
 # The worker logs its totals at level info, which `up` leaves out unless it is asked for.
 UP = ("up", "--log-format", "json", "--log-level", "info")
 

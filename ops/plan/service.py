@@ -62,6 +62,7 @@ class Outcome:
 
 @dataclass(slots=True, eq=False)
 class _Request:
+    number: int
     due_s: float
     text: Text
     num_left: int
@@ -83,7 +84,7 @@ class Service:
         }  # fmt: skip
         self._arrivals: Arrivals
         self._latencies_s: list[float] = []
-        self._num_begun = self._num_refused = self._num_accepted = 0
+        self._num_begun = self._num_refused = 0
 
     def run(self, arrivals: Arrivals, num_requests: int, warm_up: float = 0.1) -> Outcome:
         """Serve until so many requests have ended; the share `warm_up` of them does not count."""
@@ -124,7 +125,7 @@ class Service:
         if self._is_full(len(text)):
             self._num_refused += 1
             return
-        accept = partial(self._accept, _Request(due_s, text, len(text)))
+        accept = partial(self._accept, _Request(self._num_begun, due_s, text, len(text)))
         enqueue = partial(self._redis.put, self._costs.redis.of_request(len(text)), accept)
         replica.put(self._costs.api.of_request(len(text)), partial(self.clock.after, self._costs.hop_s, enqueue))
 
@@ -137,8 +138,7 @@ class Service:
         )
 
     def _accept(self, request: _Request) -> None:
-        now, name = self.clock.now, self._num_accepted
-        self._num_accepted += 1
+        now, name = self.clock.now, request.number
         self._queue.accept([job_of(f"{name}-{at}", size, now, request) for at, size in enumerate(request.text)])
 
     def _send_answers(self, jobs: Sequence[Job]) -> None:
