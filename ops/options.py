@@ -47,14 +47,6 @@ PROCESS_SETTINGS = {
     "monitor": ("redis_url", "slo_ms", "alert_webhook", "request_timeout_s", *LOGGING),
     "up": ("redis_port", "workers", "break_", "dashboard_port"),
 }  # fmt: skip
-# What a command with many settings shows first.
-_COMMON = ("redis_url", "host", "port", "api_keys_file", "workers", "mode")
-_MANY = 10
-API_SETTINGS = (
-    "redis_url", "host", "port", "trusted_proxies", "api_keys_file", "cors_origins", "api_processes", "mode",
-    "model_threads", "strictness", "grace_s", "request_timeout_s", "max_queue_requests", "max_queue_tokens",
-    "max_body_bytes", "keep_alive_s", "result_ttl_s", "slo_ms", "otel_endpoint", *LOGGING,
-)  # fmt: skip
 
 
 def with_settings(
