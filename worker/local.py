@@ -68,7 +68,7 @@ class LocalEngines(ApiMailbox):
         if self._is_closed:
             raise admission.shutting_down()
         if (num_waiting := self._num_waiting) >= self._max_waiting:
-            self._counts.update(refused_full=1, refused_sentences=len(wanted.requests))
+            self._count_refusal(wanted, "full")
             rate = len(self._engines) * self._counts["done"] / self._busy_s if self._busy_s else 0.0
             seconds = admission.retry_after_s(num_waiting, rate)
             raise QueueFull(f"{num_waiting} requests wait for the model already; try again in {seconds} s.", seconds)
@@ -88,6 +88,10 @@ class LocalEngines(ApiMailbox):
         async with at_once:
             return await self._loop.run_in_executor(self._pool, self._compute, request, until_s, arrived_s)
 
+    def _count_refusal(self, wanted: Submission, why: str) -> None:
+        if not wanted.is_further:
+            self._counts.update({f"refused_{why}": 1, "refused_sentences": len(wanted.requests)})
+
     def _charge(self, wanted: Submission) -> None:
         """Do what ENQUEUE does (over_limit): a second's worth may come at once, or one request. Raises RateLimited."""
         now, untils = time.monotonic(), []
@@ -97,7 +101,7 @@ class LocalEngines(ApiMailbox):
             slack_s = max(0.0, 1 - 1 / per_s) if what == "requests" and per_s else 1.0
             wait_s = max(now, until) - now - slack_s
             if per_s and wait_s > 1e-5:
-                self._counts.update(refused_share=1, refused_sentences=len(wanted.requests))
+                self._count_refusal(wanted, "share")
                 raise admission.over_limit(what, per_s, wait_s)
             untils.append(max(now, until) + cost / per_s if per_s else 0.0)
         self._used[wanted.client] = untils

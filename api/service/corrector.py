@@ -21,7 +21,7 @@ from api.service.body import BatchBody, Body, CorrectionBody
 from api.service.exchange import Exchange
 from api.service.threads import in_turn
 from scheduler.errors import DeadlineExceeded, InvalidRequest, Overloaded, QueueFull, ServingError, ShuttingDown
-from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, Completion, CorrectionRequest
+from scheduler.messages import MAX_OUTPUT_TOKENS, MAX_SENTENCES, MAX_TOTAL_TOKENS, Completion, CorrectionRequest
 from scheduler.settings import Settings
 from worker.queue.api_mailbox import ApiMailbox, answer_of
 
@@ -32,6 +32,7 @@ Content = dict[str, Any]
 MOST_KEPT = 512  # sentences of a kept request, which are queued at once
 # Characters of a long text, and how many of them a process corrects at once: each takes up to 30 MB, for its edits.
 LONG, MOST_LONG = 40_000, 64
+_IN_PARTS = "Send the text in parts, or try again later."
 
 
 class Portion(NamedTuple):
@@ -48,7 +49,8 @@ class Corrector:
         self.mailbox = mailbox
         self.pipeline = pipeline
         self.timeout_s = settings.request_timeout_s
-        self._most_at_once = min(MAX_SENTENCES, settings.max_queue_requests)
+        in_tokens = max(1, settings.max_queue_tokens // MAX_TOTAL_TOKENS)
+        self._most_at_once = min(MAX_SENTENCES, settings.max_queue_requests, in_tokens)
         self._num_long = 0
 
     async def correct(self, exchange: Exchange, body: Body) -> Correction | BatchOutcome:
@@ -59,6 +61,8 @@ class Corrector:
         async with aclosing(self.portions(exchange, drafts, size, body)) as portions:
             async for portion in portions:
                 await self.finish(portion, size)
+                if isinstance(body, CorrectionBody):
+                    _check_pace(exchange, portion)
         return await in_turn(size, self.outcome_of, body, drafts)
 
     def drafts_of(self, body: Body) -> Drafts:
@@ -91,6 +95,7 @@ class Corrector:
         shares, part = _shares(drafts, most), None
         is_long = num_characters > LONG
         if is_long and self._num_long >= MOST_LONG:
+            exchange.is_shed = True
             raise QueueFull(f"{MOST_LONG} long texts are corrected in this process already; try again.", 1.0)
         self._num_long += is_long
         try:
@@ -219,6 +224,15 @@ def _shares(drafts: Drafts, most: int) -> Iterator[Sequence[Share]]:
         yield shares
 
 
+def _check_pace(exchange: Exchange, portion: Portion) -> None:
+    """Raises DeadlineExceeded once a text will not be ready in its time: nobody would read the rest of the answer."""
+    ((draft, _),), allowed_s = portion.shares, exchange.allowed_s or 0.0
+    last, spent_s = draft.parts[-1], allowed_s - exchange.left_s()
+    expected_s = spent_s * len(draft.reading.text) / (last.start + len(last.sentence))
+    if spent_s > allowed_s / 4 and expected_s > allowed_s * 1.25:
+        raise DeadlineExceeded(f"The text would take some {expected_s:.0f} s, of {allowed_s:g} s. {_IN_PARTS}")
+
+
 def _check_kept(exchange: Exchange, body: Body) -> None:
     """Raises InvalidRequest: the queue takes all of a kept request at once, or none."""
     if len(exchange.requests) <= MOST_KEPT:
@@ -232,8 +246,7 @@ def _failure(part: Exchange, error: ServingError) -> ServingError:
     """The failure of a text in words that fit a later portion."""
     if not part.is_further or not isinstance(error, DeadlineExceeded):
         return error
-    remedy = "Send the text in parts, or try again later."
-    return DeadlineExceeded(f"The time was over after {part.allowed_s or 0:g} s. {remedy}")
+    return DeadlineExceeded(f"The time was over after {part.allowed_s or 0:g} s. {_IN_PARTS}")
 
 
 def content_of(body: Body, drafts: Drafts) -> Content:

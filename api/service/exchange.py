@@ -52,7 +52,6 @@ class Exchange(Submission):
     is_read: bool = False  # and is to become a job
     sent_s: float = 0.0  # to the queue
     trace: Any = None  # of a request that asks where its time went; hears of its answers
-    is_further: bool = False  # not the first portion of its sentences, but one that may wait for room
 
     @property
     def has_own_jobs(self) -> bool:

@@ -156,6 +156,15 @@ def test_who_is_refused_by_a_replica_that_knew_counts_as_offered_load_too(queue:
     assert queue.observe().now.refused == 1 + 4
 
 
+def test_a_further_portion_that_waits_for_room_counts_as_no_refusal(queue: ScriptedQueue) -> None:
+    queue.limits = MailboxLimits(max_requests=1)
+    queue.accept("a")
+
+    (reply,) = queue.send([wanted("b", is_further=True)])
+
+    assert reply[0] == b"full" and queue.observe().now.refused == 0
+
+
 def test_so_many_open_requests_that_their_times_fill_64_bits_do_not_stop_the_next(queue: ScriptedQueue) -> None:
     queue.client.hset("miniserve:counts", "law_us", -(2**63) + 1)
     queue.now_s = 1_000_000.0

@@ -15,9 +15,10 @@ from api.access.keys import new_key
 from api.http.incoming import IncomingRequest
 from api.service import corrector as corrector_module
 from scheduler.errors import DeadlineExceeded, NotReady, RequestFailed, ServingError, ShuttingDown
-from scheduler.messages import MAX_SENTENCES
+from scheduler.messages import MAX_SENTENCES, MAX_TOTAL_TOKENS
 from scheduler.settings import Settings
 from tests.fake_mailbox import FailingMailbox, FakeMailbox, LimitedMailbox, assert_problem, client_of
+from worker.queue.protocol import Submission
 
 MANY = "He goed home. " * 150
 SIZES = [MAX_SENTENCES, MAX_SENTENCES, 22]
@@ -106,6 +107,23 @@ def test_what_was_checked_is_answered_where_the_time_is_over_in_front_of_the_que
     assert "The time was over after 30 s" in document["warnings"]["incompleteResultsReason"]
 
 
+class SlowMailbox(FakeMailbox):
+    """Each portion takes ten seconds."""
+
+    async def enqueue(self, wanted: Submission) -> None:
+        await super().enqueue(wanted)
+        self.exchanges[0].until_s -= 10.0
+
+
+def test_a_text_that_cannot_be_ready_in_its_time_ends_as_soon_as_that_is_seen() -> None:
+    mailbox = SlowMailbox()
+
+    problem = assert_problem(correct(client_of(mailbox), "He goed home. " * 640), 504, "deadline-exceeded")
+
+    assert mailbox.batches == [MAX_SENTENCES]
+    assert "would take some 100 s, of 30 s" in problem["detail"]
+
+
 @WAYS
 def test_all_portions_share_one_deadline_and_count_as_one_request(
     way: Way, client: FlaskClient, mailbox: FakeMailbox
@@ -172,6 +190,12 @@ def test_a_queue_smaller_than_a_portion_takes_a_long_text_too(mailbox: FakeMailb
     assert correct(client, MANY).status_code == 200 and mailbox.batches == [50, 50, 50]
 
 
+def test_a_queue_of_few_tokens_takes_a_long_text_too(mailbox: FakeMailbox) -> None:
+    client = client_of(mailbox, Settings(max_queue_tokens=50 * MAX_TOTAL_TOKENS))
+
+    assert correct(client, MANY).status_code == 200 and mailbox.batches == [50, 50, 50]
+
+
 def test_a_process_corrects_a_bounded_number_of_long_texts_at_once(
     client: FlaskClient, mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +205,7 @@ def test_a_process_corrects_a_bounded_number_of_long_texts_at_once(
     problem = assert_problem(correct(client, long_one), 503, "queue-full")
 
     assert problem["detail"].startswith("0 long texts are corrected in this process already")
+    assert client.application.services.recorder.totals()["rejected:queue-full"] == 1
     assert correct(client, "He goed").status_code == 200 and len(mailbox.exchanges) == 1
     monkeypatch.setattr(corrector_module, "MOST_LONG", 1)
     assert {correct(client, long_one).status_code for _ in range(3)} == {200}, "each leaves its place"

@@ -147,6 +147,8 @@ def encode_submission(wanted: Submission, limits: MailboxLimits) -> bytes:
             packed["is_own_deadline"] = True
     if wanted.may_be_known:
         packed["may_be_known"] = True
+    if wanted.is_further:
+        packed["is_further"] = True
     if wanted.manner is not ReplyMode.WAIT:
         packed["streams" if wanted.manner is ReplyMode.FOLLOW else "is_async"] = True
     if wanted.limits:

@@ -91,6 +91,7 @@ class Submission:
     requests: tuple[CorrectionRequest, ...] = ()  # its jobs, in order
     within_s: float | None = None  # its answers are of no use later
     is_own_deadline: bool = False  # the client chose that, below what the server allows
+    is_further: bool = False  # not the first of its client's request; a refusal makes it wait, and counts nowhere
     may_be_known: bool = True  # else all its ids are random and were never sent
     when_left: WhenLeft | None = None  # None: nobody can leave
     allowed_s: float | None = None  # by the client, and the server: its answers are waited for no longer

@@ -96,7 +96,7 @@ local function plan(text)
   if not refused and wanted.limits then
     refused, wanted.used_until, wanted.used_for_s = over_limit(client, wanted.limits, new_tokens)
   end
-  if refused then
+  if refused and not wanted.is_further then
     local why = refused[1]
     count(why == 'memory' and 'refused_full' or why == 'limit' and 'refused_share' or 'refused_' .. why)
     count('refused_sentences', num_new)
