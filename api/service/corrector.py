@@ -227,6 +227,8 @@ def _shares(drafts: Drafts, most: int) -> Iterator[Sequence[Share]]:
 def _check_pace(exchange: Exchange, portion: Portion) -> None:
     """Raises DeadlineExceeded once a text will not be ready in its time: nobody would read the rest of the answer."""
     ((draft, _),), allowed_s = portion.shares, exchange.allowed_s or 0.0
+    if draft.failure is not None:  # it ends at once
+        return
     last, spent_s = draft.parts[-1], allowed_s - exchange.left_s()
     expected_s = spent_s * len(draft.reading.text) / (last.start + len(last.sentence))
     if spent_s > allowed_s / 4 and expected_s > allowed_s * 1.25:

@@ -108,3 +108,13 @@ def test_a_client_that_resets_or_closes_its_connection_frees_its_work(
 
     assert eventually(lambda: cancelled(worker)) == [request_id]
     assert "Traceback" not in api.output()
+
+
+def test_a_batch_whose_client_resets_frees_all_of_its_texts(api: ApiProcess, house: RedisHouse) -> None:
+    worker, gone = house.worker(), set[str]()
+    connection = ask(api, "batch", body=json.dumps({"sentences": ["He went home"] * 3}))
+    name = take_one(worker).request.request_id.removesuffix("-1")  # all three of them
+
+    reset(connection)
+
+    eventually(lambda: gone.update(cancelled(worker)) or gone == {f"{name}-{number}" for number in (1, 2, 3)})

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
@@ -158,7 +159,7 @@ def test_of_threads_with_much_to_do_one_waits_for_others_at_a_time(monkeypatch: 
         threading.Event().wait(0.002)
         num_waiting -= 1
 
-    monkeypatch.setattr(serving, "time", SimpleNamespace(sleep=wait))
+    monkeypatch.setattr(serving, "time", SimpleNamespace(sleep=wait, monotonic=time.monotonic))
     threads = [threading.Thread(target=serving.let_others_go_first) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -172,6 +172,12 @@ def test_a_text_of_which_a_later_portion_fails_has_one_clear_problem(
     assert mailbox.batches == SIZES[:2], "nothing more of it is queued"
 
 
+def test_the_failure_of_the_first_sentence_is_that_of_its_text() -> None:
+    mailbox = FailingMailbox(0, RequestFailed("3 attempts failed."))
+
+    assert_problem(correct(client_of(mailbox), "He goed home."), 502, "request-failed")
+
+
 @pytest.mark.parametrize(("error", "status", "slug", "words"), ENDS[:3])
 def test_the_texts_of_a_batch_that_were_corrected_before_keep_their_answers(
     error: ServingError, status: int, slug: str, words: str
