@@ -11,6 +11,7 @@ from api.service.exchange import Exchange
 from api.site import create_site
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, client_around, corrector_of
+from worker.queue.learners import Answered, Learners
 
 
 def test_reasons_and_verbs_come_by_how_often() -> None:
@@ -50,3 +51,19 @@ def test_what_is_no_number_of_ours_counts_as_nothing() -> None:
     document = document_of("a", fields)
 
     assert document["corrections"] == 0 and document["reasons"][0]["count"] == 0
+
+
+def test_a_report_of_many_mistakes_is_cut_and_nothing_of_it_is_lost() -> None:
+    learners, mistakes = Learners(None, 2**31), tuple(("habit", f"v{at}") for at in range(1_500))
+    for number in range(20):
+        learners.note(Answered(f"l{number}", "1", "r", True, True, 1, mistakes))
+
+    reports = []
+    while (command := learners.command()) is not None:
+        reports.append(command)
+        learners.note_reply(0)
+
+    assert max(map(len, reports)) < 12_000, "8,192 words, and the 1,024 kinds of one answer more"
+    assert [word for report in reports for word in report if str(word) in {f"l{n}" for n in range(20)}] == [
+        f"l{number}" for number in range(20)
+    ]

@@ -45,6 +45,16 @@ def test_a_batch_whose_texts_are_waited_for_one_by_one_was_received_once() -> No
     assert found == [("received", 0.0, 1.0, None), ("publish", 36.0, 14.0, 1), ("publish", 36.0, 24.0, 2)]
 
 
+def test_of_a_long_text_the_first_256_sentences_have_stages() -> None:
+    waterfall = Waterfall(received_s=0.0)
+    for portion in range(5):
+        waterfall.note_answers([completion(f"r-{portion}-{number}") for number in range(64)], 0.001, 0.05)
+
+    found = {stage["sentence"] for stage in waterfall.document(0.06)["stages"] if "sentence" in stage}
+
+    assert found == {*range(1, 257)}
+
+
 @pytest.mark.parametrize(("header", "has_trace"), [("1", True), ("0", False), ("yes", False), (None, False)])
 @pytest.mark.parametrize(
     ("path", "body"),
