@@ -232,7 +232,7 @@ def _check_pace(exchange: Exchange, portion: Portion) -> None:
     last, spent_s = draft.parts[-1], allowed_s - exchange.left_s()
     expected_s = spent_s * len(draft.reading.text) / (last.start + len(last.sentence))
     if spent_s > allowed_s / 4 and expected_s > allowed_s * 1.25:
-        raise DeadlineExceeded(f"The text would take some {expected_s:.0f} s, of {allowed_s:g} s. {_IN_PARTS}")
+        raise DeadlineExceeded(f"The text would take some {expected_s:.0f} s, and has {allowed_s:g} s. {_IN_PARTS}")
 
 
 def _check_kept(exchange: Exchange, body: Body) -> None:
