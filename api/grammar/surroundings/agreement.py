@@ -130,7 +130,7 @@ def is_of_one_thing(context: Context) -> bool:
         return False
     if _is_activity(context):
         return True
-    head = _head(context) or _noun_right_before(context)
+    head = _head(context) or _noun_right_before(context) or _noun_of_clause_before(context)
     return head is not None and not is_plural(head) and head not in _CROWDS | _PEOPLE and not head.endswith("men")
 
 
@@ -152,6 +152,12 @@ def is_of_many_things(context: Context) -> bool:
     if head in _MOST or is_of_people or not is_plural(head):
         return head in _MOST or is_of_people
     return _SINGULAR_DETERMINERS.isdisjoint(context.clause_before)
+
+
+def is_of_either_number(context: Context) -> bool:
+    """Return whether the subject goes with both forms, or is a number of things: "none [is]", "Two [is] here"."""
+    subject = without_adverbs(context.clause_before)
+    return subject[-1:] == ["none"] or (len(subject) == 1 and subject[0] in word_sets.COUNTS)
 
 
 def is_before_many_things(context: Context) -> bool:
@@ -255,6 +261,13 @@ def _noun_right_before(context: Context) -> str | None:
         return None
     begins = words[0] in _BEFORE_A_SUBJECT or (words[0].endswith("ly") and words[0] not in word_sets.NOT_ADVERBS)
     return words[2] if begins and not is_mark(words[2]) and words[2].title() not in context.text_before else None
+
+
+def _noun_of_clause_before(context: Context) -> str | None:
+    """Return the noun of a relative clause of one verb: "the first file that exists [are]"."""
+    words = context.clause_before[-3:]
+    is_clause = len(words) == 3 and words[1] in word_sets.RELATIVE_PRONOUNS and context.has_form(words[2], "third")
+    return words[0] if is_clause and words[0] not in word_sets.CLOSED_CLASS else None
 
 
 def _is_verbal(context: Context, word: str) -> bool:

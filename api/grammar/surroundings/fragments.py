@@ -89,6 +89,8 @@ def is_an_adjective(context: Context) -> bool:
 def is_of_no_time(context: Context) -> bool:
     """Return whether no clause of time or condition has the 'will': "Removing it [removes] all"."""
     words = context.clause_before
+    if "case" in words and words[words.index("case") - 1] != "in":  # "in this case you [will]"
+        words = words[words.index("case") + 1 :]
     if _TIMES.isdisjoint(words):
         return True
     at = words.index("if") if "if" in words else 0

@@ -44,7 +44,8 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
         *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject, nouns.lacks_its_object,
     ),
     Reason.SVA_BE: (
-        *_OF_ONE, *_OF_MANY, agreement.is_of_another_subject, agreement.is_of_speaker_and_another,
+        *_OF_ONE, *_OF_MANY, agreement.is_of_either_number, agreement.is_of_another_subject,
+        agreement.is_of_speaker_and_another,
     ),
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
