@@ -9,11 +9,14 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from unittest.mock import Mock
 
 import pytest
 
 from api.http.handler import RequestHandler
+from api.http.incoming import IncomingRequest
 from api.server import connection as protocol
+from api.server import serving
 from api.server.application import bind
 from api.server.connection import Connection
 from api.server.connections import Places, Shared
@@ -230,3 +233,28 @@ def test_more_requests_at_once_than_a_client_may_send_end_the_connection(connect
 
     assert answers.count(b"HTTP/1.1 200 ") == protocol.MAX_PIPELINED
     assert answers.count(b"HTTP/1.1 400 ") == 1
+
+
+def test_a_replica_that_stops_closes_its_queue_once_all_in_flight_are_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    for patience in ("LINGER_S", "_LAST_REPORT_S"):
+        monkeypatch.setattr(serving, patience, 0.0)
+    mailbox, seen = HeldMailbox(), Mock(address="127.0.0.1", came_late=False, is_spare=False)
+    replica = serving.Serving(site_of(mailbox), 64)
+    mailbox.may_answer, mailbox.close = False, seen.closed
+
+    async def stop() -> None:
+        request = IncomingRequest(seen)
+        for name, value in ((b"Host", b"x"), (b"Content-Type", b"application/json")):
+            request.add_header(name, value)
+        request.end_head("POST", "1.1", b"/correct")
+        request.add_body(BODY, 1024)
+        request.complete()
+        replica._listeners = ()
+        replica._handler.begin(request)
+        asyncio.get_running_loop().call_later(0.05, setattr, mailbox, "may_answer", True)
+        await replica._stop()
+
+    asyncio.run(stop())
+
+    ends = [(name, *arguments) for name, arguments, _ in seen.method_calls if name in ("respond", "closed")]
+    assert [name for name, *_ in ends] == ["respond", "closed"] and ends[0][2].status == 200
