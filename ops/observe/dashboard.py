@@ -30,7 +30,7 @@ _GRACE_S = 1  # its pages come in milliseconds, and nothing is lost with one
 
 @click.command()
 @with_settings("redis_url", "host", "dashboard_port", is_redis_required=True,
-               host="Address the dashboard listens on.", dashboard_port="Its port. From 1 to 65,535.")  # fmt: skip
+               host="Address the dashboard listens on.", dashboard_port="Its port.")  # fmt: skip
 @option("--dashboard-username", default="operator", show_default=True, help="User name of the log-in.")
 @option("--dashboard-password", default="",
         help="Password of the log-in; empty: a new one. Set it by its variable: `ps` shows options.")  # fmt: skip

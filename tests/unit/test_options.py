@@ -90,6 +90,12 @@ def test_every_option_of_every_command_has_a_variable_named_after_it(command: st
             assert option.envvar == variable(max(option.opts, key=len).lstrip("-").replace("-", "_"))
 
 
+@pytest.mark.parametrize("command", main.commands)
+def test_no_option_of_any_command_states_its_range_twice(command: str) -> None:
+    for option in main.get_command(None, command).params:
+        assert getattr(option, "help", None) is None or option.help.count(" From ") <= 1
+
+
 def test_every_setting_is_named_for_the_processes_that_take_it() -> None:
     named = {name for names in PROCESS_SETTINGS.values() for name in names}
 
