@@ -114,7 +114,7 @@ class Settings:
     slo_ms: float = _setting(500.0, "Target for the mean wait in the queue, in ms.", Range(1, 600_000))
     result_ttl_s: int = _setting(60, "How long an answer is kept in Redis, in s.", Range(5, 86_400))
     otel_endpoint: str = _setting("", "OTLP/HTTP collector for spans, as http://host:4318; empty: no spans.", Range())
-    break_: int = _setting(0, "Exercise to start, most with a fault; 0: none.", Range(0, 7))
+    break_: int = _setting(0, "Number of the exercise to start (docs/exercises); 0: none.", Range(0, 7))
     alert_webhook: str = _setting("", "URL that alerts are posted to; it may hold a secret. Empty: none.", Range())
     dashboard_port: int = _setting(9181, "Port of rq-dashboard with --dashboard.", Range(1, 65535))
     log_format: str = _setting("console", "Form of the log lines.", Range(choices=("console", "json")))

@@ -29,7 +29,7 @@ from worker.queue.protocol import BEAT_S, MailboxDown, WorkerReport
 logger = logging.getLogger(__name__)
 _RQ_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 LIVE = "miniserve:live"  # a stream of what workers do, while somebody watches
-WATCH: Command = ("SET", "miniserve:watched", 1, "EX", 3)  # said once a second by one who does
+WATCH: Command = ("SET", "miniserve:watched", 1, "EX", 3)  # set at each look of a viewer
 _LIVE_S = 10
 _LIVE_EACH, _MOST_LIVE = 48, 64  # entries of a worker, ten seconds of beats; and workers
 _MOST_FIELDS = 2000  # of a report, the others come with the next: Lua's unpack fails near 8,000 words
