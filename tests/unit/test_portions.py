@@ -121,7 +121,7 @@ def test_a_text_that_cannot_be_ready_in_its_time_ends_as_soon_as_that_is_seen() 
     problem = assert_problem(correct(client_of(mailbox), "He goed home. " * 640), 504, "deadline-exceeded")
 
     assert mailbox.batches == [MAX_SENTENCES]
-    assert "would take some 100 s, and has 30 s" in problem["detail"]
+    assert re.search(r"would take some 1\d\d s, and has 30 s", problem["detail"]), "100 s, and what this machine takes"
 
 
 @WAYS
