@@ -20,7 +20,6 @@ from tests.fake_mailbox import site_of
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-INDEX = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
 EXERCISES = sorted((ROOT / "docs" / "exercises").glob("[0-9]-*.md"))
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "tests").rglob("*.md")])
 PAGES_WITH_COMMANDS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "docs" / "tour.md", *EXERCISES]
@@ -85,18 +84,6 @@ def test_the_commands_of_a_page_parse(path: Path) -> None:
             assert re.search(rf"^[a-z0-9 -]*\b{target}\b[a-z0-9 -]*:", makefile, re.MULTILINE), target
 
 
-def test_every_line_of_shell_in_the_readme_is_one_a_test_knows() -> None:
-    known = (
-        "make ",
-        "miniserve ",
-        ".venv/bin/miniserve correct ",
-        "curl -s http://127.0.0.1:8000/correct ",
-        "docker compose up",
-    )
-
-    assert [line for line in _shell_lines() if not line.startswith(known)] == []
-
-
 def _prose(path: Path) -> str:
     """Without blocks of code, whose comments look like headings."""
     return re.sub(r"^( *)```.*?^\1```", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
@@ -128,14 +115,6 @@ def test_the_site_has_every_document() -> None:
     missing = [name for name in names if f"- {name.removeprefix('docs/')}\n" not in nav and f'"{name}"' not in hook]
 
     assert missing == []
-
-
-def test_each_of_the_twenty_questions_links_to_its_answer() -> None:
-    section = INDEX[INDEX.index("## Twenty questions of a newcomer") :]
-    questions = re.split(r"^\d+\. ", section, flags=re.MULTILINE)[1:]
-
-    assert len(questions) == 20
-    assert [question for question in questions if "?**" not in question or "](" not in question] == []
 
 
 def test_every_file_named_in_the_architecture_exists() -> None:

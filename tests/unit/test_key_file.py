@@ -156,11 +156,6 @@ def test_the_command_takes_a_name_that_is_short_and_plain(name: str) -> None:
     assert CliRunner().invoke(main, ["key", "new", "--", name]).exit_code == 2
 
 
-@pytest.mark.parametrize("limit", [("--requests-per-s", "0"), ("--tokens-per-s", "-1")])
-def test_the_command_takes_limits_that_the_file_does(limit: tuple[str, str]) -> None:
-    assert CliRunner().invoke(main, ["key", "new", "school", *limit]).exit_code == 2
-
-
 @pytest.mark.parametrize("text", [None, "ms_abc"])
 def test_no_server_starts_with_a_file_that_cannot_be_read(tmp_path: Path, text: str | None) -> None:
     path = tmp_path / "keys"

@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 import api.languagetool.answer as answer_module
 from api.grammar.language import PARTLY_ENGLISH
 from api.languagetool.document import Document, Part
-from scheduler.errors import DeadlineExceeded, NotReady, QueueFull, RequestFailed, ShuttingDown
+from scheduler.errors import DeadlineExceeded, NotReady, RequestFailed, ShuttingDown
 from scheduler.messages import EOS_ID, MAX_SENTENCES
 from tests.fake_mailbox import FailingMailbox, FakeMailbox, check, client_of
 
@@ -107,24 +107,6 @@ def test_a_document_that_is_partly_not_english_is_checked_and_says_so(
     assert found["en-GB"] == {"incompleteResults": False}  # whose language was given is not asked about it
 
 
-@pytest.mark.parametrize(
-    ("text", "number", "wrong", "batches"),
-    [
-        ("He goed \U0001f600 home. ", 150, "goed", [MAX_SENTENCES, MAX_SENTENCES, 22]),
-        ("He\u200b go\u00aded.\u200b ", 130, "go\u00aded", [64, 64, 2]),  # the text goes on behind such a period
-    ],
-)
-def test_a_long_document_goes_to_the_queue_in_batches(
-    client: FlaskClient, mailbox: FakeMailbox, text: str, number: int, wrong: str, batches: list[int]
-) -> None:
-    document = check(client, text * number).get_json()
-
-    found = [utf16(text * number, match["offset"], match["length"]) for match in document["matches"]]
-    assert found == [wrong] * number and len(document["sentenceRanges"]) == number
-    assert mailbox.batches == batches
-    assert len({request.request_id for request in mailbox.requests}) == number
-
-
 def test_an_answer_that_is_full_says_so_and_the_rest_of_the_document_is_not_checked(
     client: FlaskClient, mailbox: FakeMailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,12 +163,3 @@ def test_what_was_checked_is_answered_where_the_rest_fails(
 @pytest.mark.parametrize(("error", "status"), [(ShuttingDown("bye", 1.0), 503), (OSError(), 500)])
 def test_a_server_that_stops_or_has_a_bug_leaves_the_whole_document_to_another(error: Exception, status: int) -> None:
     assert check(client_of(FailingMailbox(MAX_SENTENCES, error)), MANY).status_code == status
-
-
-def test_a_full_queue_says_when_to_come_back(client: FlaskClient, mailbox: FakeMailbox) -> None:
-    mailbox.refusal = QueueFull("full", 2.5)
-
-    response = check(client, "He goed")
-
-    assert (response.status_code, response.headers["Retry-After"]) == (503, "3")
-    assert response.text.startswith("Error: full")

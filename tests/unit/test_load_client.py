@@ -67,13 +67,6 @@ def test_a_server_that_accepts_nobody_holds_up_no_other_request(serve):
         assert run(ask_both(listener.getsockname()[1])) == [200] * 3
 
 
-def test_a_request_that_nobody_answers_ends_with_its_patience(serve):
-    server = serve(lambda n: http(200, OK), delay_s=5.0)
-
-    with pytest.raises(TimeoutError):
-        fetch(Client(server.url), "GET", "/healthz", patience_s=0.05)
-
-
 def test_an_answer_in_chunks_is_read_to_its_last(serve):
     body = json.dumps(OK).encode()
     parts = [b"%x;name=value\r\n%s\r\n" % (len(part), part) for part in (body[:7], body[7:])]

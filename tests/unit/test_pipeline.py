@@ -79,14 +79,6 @@ def test_a_malformed_edit_is_dropped_and_counted(output_ids: list[int]) -> None:
     assert correction.num_malformed == 1
 
 
-def test_an_edit_that_overlaps_the_one_before_is_dropped_and_counted() -> None:
-    correction = conclude(
-        "He is believes", ScriptEdit(1, 2, "believes", R.EXTRA_BE), ScriptEdit(2, 1, "believe", R.BASE_DO)
-    )
-
-    assert (correction.corrected, correction.num_dropped) == ("He believes", 1)
-
-
 SOME_IDS = [*range(-1, NUM_SPECIAL_TOKENS), *TOKENIZER.encode(" went is has goed to the").token_ids]
 EDITS = st.tuples(st.integers(P1 - 1, P1 + 2), st.sampled_from([X2_ID, ATE]), st.just(ATE), st.just(TAG))
 

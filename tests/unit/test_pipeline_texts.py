@@ -11,7 +11,6 @@ from api.grammar.reasons import Reason
 from tests.corrections import PIPELINE, TOKENIZER, conclude_text
 
 WENT = ScriptEdit(1, 1, "went", Reason.PAST_IRREG)
-GRIN = "\U0001f600"
 HAS = ScriptEdit(1, 1, "has", Reason.S_SPELL)
 
 
@@ -65,13 +64,6 @@ def test_no_edit_is_made_in_a_sentence_that_seems_not_to_be_english(
     assert correction.corrected == sentence + after.replace("goed", "went")
     assert correction.explanation.endswith(PARTLY_ENGLISH if after else NOT_ENGLISH)
     assert correction.num_dropped == 1
-
-
-def test_each_sentence_in_capitals_is_read_in_small_letters_by_itself() -> None:
-    shouted, quiet = PIPELINE.prepare_text("HE GOED HOME. Then she left.").take()
-
-    assert shouted.prompt.token_ids == PIPELINE.prepare("he goed home.").prompt.token_ids
-    assert quiet.prompt.token_ids == PIPELINE.prepare("Then she left.").prompt.token_ids
 
 
 @pytest.mark.parametrize(

@@ -178,18 +178,6 @@ def test_the_failure_of_the_first_sentence_is_that_of_its_text() -> None:
     assert_problem(correct(client_of(mailbox), "He goed home."), 502, "request-failed")
 
 
-@pytest.mark.parametrize(("error", "status", "slug", "words"), ENDS[:3])
-def test_the_texts_of_a_batch_that_were_corrected_before_keep_their_answers(
-    error: ServingError, status: int, slug: str, words: str
-) -> None:
-    response = client_of(FailingMailbox(70, error)).post("/correct/batch", json={"sentences": ["He goed. " * 30] * 3})
-
-    *done, failed = response.get_json()["results"]
-    assert [result["corrected"] for result in done] == ["He went. " * 30] * 2
-    assert (failed["status"], failed["type"]) == (status, f"urn:miniserve:problem:{slug}")
-    assert failed["detail"].startswith(words)
-
-
 def test_a_queue_smaller_than_a_portion_takes_a_long_text_too(mailbox: FakeMailbox) -> None:
     client = client_of(mailbox, Settings(max_queue_requests=50))
 
