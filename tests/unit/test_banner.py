@@ -71,6 +71,9 @@ def test_another_replica_is_given_the_settings_of_this_one(settings: dict[str, o
 )  # fmt: skip
 def test_a_host_that_others_reach_is_warned_of(host: str, is_closed: bool, capsys: pytest.CaptureFixture[str]) -> None:
     warn_if_open(Settings(host=host))
+    without_keys = capsys.readouterr().err
+    warn_if_open(Settings(host=host, api_keys_file="/etc/keys"))
 
     assert is_loopback(host) is is_closed
-    assert ("WARNING" in capsys.readouterr().err) is not is_closed
+    assert ("WARNING" in without_keys and "without keys" in without_keys) is not is_closed
+    assert capsys.readouterr().err == ""

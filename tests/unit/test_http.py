@@ -24,6 +24,7 @@ LIMIT = 150_000
 CORRECT, BATCH = "POST /correct", "POST /correct/batch"
 GOED = {"sentence": "He goed to school"}
 ALSO = '{"sentence": "He goed", '
+SURROGATE = r"\ud800"
 LONG_KEY, LONG_ID = "k" * 256, "x" * 129
 CHUNKED = {"Transfer-Encoding": "chunked"}
 ASYNC, KEPT = {"Prefer": "respond-async"}, {"Idempotency-Key": "k"}
@@ -85,6 +86,15 @@ REFUSED = [  # request, body, headers; status, slug or the field that is invalid
     (CORRECT, ALSO + '"min_confidence": 1.1}', {}, 422, "min_confidence", "is 1.1; send a number from 0 to 1"),
     (CORRECT, ALSO + f'"min_confidence": {"1" * 99}}}', {}, 422, "min_confidence", f"is {'1' * 32};"),
     (CORRECT, ALSO + '"min_confidence": true}', {}, 422, "min_confidence", "it must be a number from 0 to 1"),
+    (CORRECT, ALSO + '"text": "He goed"}', {}, 422, "text", "`text` is another name of `sentence`"),
+    (CORRECT, '{"sentance": "He goed"}', {}, 422, "sentance", "`sentance` is unknown; did you mean `sentence`?"),
+    (CORRECT, ALSO + '"learnerId": "x"}', {}, 422, "learnerId", "did you mean `learner_id`?"),
+    (CORRECT, ALSO + rf'"{SURROGATE * 99}": 1}}', {}, 422, SURROGATE * 32, "known are sentence, learner_id, min_con"),
+    (CORRECT, ALSO + '"offsets": "utf8"}', {}, 422, "offsets", "is 'utf8'; send codepoints or utf16."),
+    (CORRECT, ALSO + '"offsets": ["utf16"]}', {}, 422, "offsets", "must be a string"),
+    (CORRECT, ALSO + '"level": "strict"}', {}, 422, "level", "is 'strict'; send quiet or picky."),
+    (CORRECT, ALSO + '"level": null}', {}, 422, "level", "must be a string"),
+    (CORRECT + "?offsets=utf8", ALSO + '"offsets": "utf16"}', {}, 422, "offsets", "send codepoints or utf16."),
     (BATCH, "[]", {}, 422, "body", '{"sentences": ["He goed to school"]}'),
     (BATCH, GOED, {}, 422, "sentences", " `sentence` goes to POST /correct."),
     (BATCH, '{"sentences": "He goed"}', {}, 422, "sentences", "a list of strings"),
@@ -102,6 +112,7 @@ TAKEN = [
     (CORRECT, r'{"sentence": "tab\tand\r\nlines \ud83d\ude00"}', {}),
     (CORRECT, '{"sentence": "e\u0301 \u200d \u201chi\u201d"}', {}),
     (CORRECT, GOED | {"learner_id": None}, {}),
+    (CORRECT, {"text": "He goed"}, {}),
     (CORRECT, GOED | {"learner_id": "l" * 64, "min_confidence": 1}, {}),
     (CORRECT, GOED, typed('Application/JSON; charset="UTF-8"')),
     (CORRECT, GOED, typed("application/merge-patch+json", **{"Content-Encoding": "Identity"})),
@@ -155,7 +166,7 @@ def test_a_refusal_never_repeats_the_text(client: FlaskClient) -> None:
         assert b"secret" not in send(client, CORRECT, body, {}).data
 
 
-def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient, mailbox: FakeMailbox) -> None:
+def test_an_answer_has_an_id_of_its_own_and_the_times_of_its_request(client: FlaskClient, mailbox: FakeMailbox) -> None:
     responses = [send(client, CORRECT, GOED, {"X-Request-ID": given}) for given in ("a b~", "x" * 128)]
 
     ids = [response.get_json()["request_id"] for response in responses]
@@ -164,21 +175,7 @@ def test_a_correction_has_the_shape_of_the_contract(client: FlaskClient, mailbox
         responses[0].headers["Server-Timing"].startswith("queue;dur=1.2, prefill;dur=3.4, decode;dur=5.6, total;dur=")
     )
     assert [exchange.request_id for exchange in mailbox.exchanges] == ids and [*map(len, set(ids))] == [32, 32]
-    why = "The past tense of 'go' is the irregular form 'went'."
     assert (responses[0].status_code, responses[0].content_type) == (200, "application/json")
-    assert responses[0].get_json() == {
-        "corrected": "He went to school",
-        "explanation": why,
-        "edits": [
-            {
-                "start": 3, "end": 7, "original": "goed", "replacement": "went",
-                "reason": "irregular_past", "title": "Irregular past", "explanation": why, "confidence": 0.67,
-            }
-        ],
-        "language": {"code": "en", "confidence": 0.88},
-        "notes": [],
-        "request_id": ids[0],
-    }  # fmt: skip
 
 
 @pytest.mark.parametrize("number", [0, 1, 3])

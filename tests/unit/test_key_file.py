@@ -11,8 +11,6 @@ from click.testing import CliRunner
 from api.access.keys import KeyFile, KeyFileFault, new_key, parse_keys
 from api.service.exchange import Account
 from ops.cli import main
-from ops.run.up import warn_if_open
-from scheduler.settings import Settings
 from tests.small_server import http, small_servers
 
 KEY, LINE = new_key("school")
@@ -165,14 +163,6 @@ def test_no_server_starts_with_a_file_that_cannot_be_read(tmp_path: Path, text: 
     for command in (["up"], ["api", "--redis-url", "unix:///tmp/none.sock"]):
         result = CliRunner().invoke(main, [*command, "--api-keys-file", str(path)])
         assert result.exit_code == 2 and str(path) in result.output
-
-
-def test_with_keys_an_open_host_is_no_reason_to_warn(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    warn_if_open(Settings(host="0.0.0.0"))
-    assert "without keys" in capsys.readouterr().err
-
-    warn_if_open(Settings(host="0.0.0.0", api_keys_file=str(path)))
-    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize("command", ["top", "capacity", "loadtest"])

@@ -57,38 +57,30 @@ def test_a_bad_option_is_named_with_what_it_takes(options: list[str], fault: str
     assert fault in refused.output
 
 
-def test_a_url_where_nobody_listens_ends_the_load_before_it_begins():
-    url = f"http://127.0.0.1:{free_port()}"
+@pytest.mark.parametrize(
+    ("answer", "delay_s", "said"),
+    [
+        (None, 0.0, "no connection to {} (Connection refused): start a server there, or name another --url"),
+        (http(200, OK), 2.0, "no answer from {} within 0.2 s: see its /readyz, or name another --url"),
+        (
+            http(401, {"detail": "This server asks for an API key."}), 0.0,
+            "POST {}/correct answers 401: This server asks for an API key."
+            " Give it with --api-key, or better by MINISERVE_API_KEY.",
+        ),
+    ],
+    ids=["away", "hangs", "key"],
+)  # fmt: skip
+def test_a_server_that_does_not_take_the_first_request_ends_the_load_before_it_begins(
+    serve, monkeypatch: pytest.MonkeyPatch, answer: bytes | None, delay_s: float, said: str
+):
+    monkeypatch.setattr(command, "_FIRST_PATIENCE_S", 0.2 if delay_s else 60.0)
+    server = answer and serve(lambda _: answer, delay_s=delay_s)
+    url = server.url if server else f"http://127.0.0.1:{free_port()}"
 
-    ended = CliRunner().invoke(loadtest, ["--url", url, "--duration", "60m"])
+    ended = CliRunner().invoke(loadtest, ["--url", url, "--duration", "60m", "--api-key", "ms_0"])
 
-    assert ended.exit_code == 1
-    assert ended.output == (
-        f"Error: no connection to {url} (Connection refused): start a server there, or name another --url\n"
-    )
-
-
-def test_a_server_that_does_not_answer_ends_the_load_before_it_begins(serve, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(command, "_FIRST_PATIENCE_S", 0.2)
-    server = serve(lambda _: http(200, OK), delay_s=2.0)
-
-    ended = CliRunner().invoke(loadtest, ["--url", server.url])
-
-    assert ended.exit_code == 1
-    assert ended.output == f"Error: no answer from {server.url} within 0.2 s: see its /readyz, or name another --url\n"
-
-
-def test_a_server_that_wants_another_key_ends_the_load_before_it_begins(serve):
-    server = serve(lambda _: http(401, {"detail": "This server asks for an API key."}))
-
-    ended = CliRunner().invoke(loadtest, ["--url", server.url, "--rate", "5", "--api-key", "ms_0"])
-
-    assert ended.exit_code == 1
-    assert ended.output == (
-        f"Error: POST {server.url}/correct answers 401: This server asks for an API key."
-        " Give it with --api-key, or better by MINISERVE_API_KEY.\n"
-    )
-    assert server.num_requests == 1
+    assert (ended.exit_code, ended.output) == (1, f"Error: {said.format(url)}\n")
+    assert server is None or server.num_requests == 1
 
 
 def test_several_numbers_of_clients_make_a_table_a_picture_and_a_list_of_results(serve, tmp_path: Path):

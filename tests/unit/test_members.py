@@ -1,4 +1,4 @@
-"""The members of a request beside its text: other names, units of places, and what is refused by its name."""
+"""Places in the text count code points, or UTF-16 code units where a request asks for them."""
 
 from __future__ import annotations
 
@@ -100,36 +100,3 @@ def test_the_strictness_moves_what_is_asked_for(strictness: float, num_edits: in
     ids = [*start, tag | 5 << ID_BITS, end]
 
     assert len(pipeline.part(draft, ids).edits) == num_edits
-
-
-def test_text_is_another_name_of_sentence(client: FlaskClient) -> None:
-    assert client.post("/correct", json={"text": "He goed"}).get_json()["corrected"] == "He went"
-
-
-@pytest.mark.parametrize(
-    ("body", "field", "says"),
-    [
-        ({"sentence": "He goed", "text": "He goed"}, "text", "`text` is another name of `sentence`"),
-        ({"sentance": "He goed"}, "sentance", "`sentance` is unknown; did you mean `sentence`?"),
-        ({"sentence": "He goed", "learnerId": "x"}, "learnerId", "did you mean `learner_id`?"),
-        ({"sentence": "He goed", "\ud800" * 99: 1}, r"\ud800" * 32, "known are sentence, learner_id, min_confidence,"),
-        ({"sentence": "He goed", "offsets": "utf8"}, "offsets", "is 'utf8'; send codepoints or utf16."),
-        ({"sentence": "He goed", "offsets": ["utf16"]}, "offsets", "must be a string"),
-        ({"sentence": "He goed", "level": "strict"}, "level", "is 'strict'; send quiet or picky."),
-        ({"sentence": "He goed", "level": None}, "level", "must be a string"),
-    ],
-)  # fmt: skip
-def test_what_is_unknown_is_refused_with_the_nearest_name(
-    client: FlaskClient, mailbox: FakeMailbox, body: dict[str, Any], field: str, says: str
-) -> None:
-    response = client.post("/correct", json=body)
-
-    assert (response.status_code, response.get_json()["field"]) == (422, field)
-    assert says in response.get_json()["detail"]
-    assert mailbox.exchanges == []
-
-
-def test_a_unit_that_is_unknown_is_refused_in_the_query_also_beside_one_in_the_body(client: FlaskClient) -> None:
-    response = client.post("/correct?offsets=utf8", json={"sentence": "He goed"} | UTF16)
-
-    assert (response.status_code, response.get_json()["field"]) == (422, "offsets")
