@@ -24,7 +24,6 @@ from api.grammar.edit_script import (
 )
 from api.grammar.language import NOTHING_FOUND
 from api.grammar.reasons import Reason
-from api.grammar.surface import match_case
 from api.grammar.tokenizer import Tokenizer
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import ID_BITS
@@ -125,22 +124,6 @@ def test_what_is_in_capitals_is_read_in_small_letters_but_the_pronoun_and_abbrev
 
     assert draft.prompt.token_ids == TOKENIZER.encode(read_as).token_ids
     assert list(draft.prompt.words) == [word.strip(",") for word in shouted.split()]
-
-
-@pytest.mark.parametrize(
-    ("source", "replacement", "has_curly", "matched"),
-    [
-        (["O\u2019Neill\u2019s", "Goed"], ["o'neill's", "went"], True, ("O\u2019Neill\u2019s", "went")),
-        (["I"], ["i", "am"], False, ("I", "am")),
-        (["Am", "I'm"], ["am", "i"], False, ("Am", "I")),
-        (["has"], ["hasn't"], True, ("hasn\u2019t",)),
-        (["has"], ["hasn't"], False, ("hasn't",)),
-    ],
-)
-def test_a_replacement_takes_the_case_of_what_it_replaces(
-    source: list[str], replacement: list[str], has_curly: bool, matched: tuple[str, ...]
-) -> None:
-    assert match_case(source, replacement, has_curly) == matched
 
 
 @pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.08), (8, 0.5), (15, 0.92)])
