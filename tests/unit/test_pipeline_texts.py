@@ -46,27 +46,6 @@ def test_a_text_without_edits_says_what_was_checked(text: str, said: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("sentence", "edit"),
-    [
-        ("Du hast die falsche Nummer.", ScriptEdit(2, 1, "died", Reason.PERF_PART)),
-        ("Bitte am Eingang warten.", ScriptEdit(1, 1, "is", Reason.SVA_BE)),
-        ("Was machst du am Wochenende?", ScriptEdit(3, 1, "is", Reason.SVA_BE)),
-        ("El perro come carne.", ScriptEdit(2, 1, "comes", Reason.SVA_SG)),
-        ("Was kostet das Brot?", ScriptEdit(0, 1, "were", Reason.SVA_BE)),
-    ],
-)
-@pytest.mark.parametrize("after", ["", " He goed home."])
-def test_no_edit_is_made_in_a_sentence_that_seems_not_to_be_english(
-    sentence: str, edit: ScriptEdit, after: str
-) -> None:
-    correction = conclude(sentence + after, [edit], *[[WENT]] * bool(after))
-
-    assert correction.corrected == sentence + after.replace("goed", "went")
-    assert correction.explanation.endswith(PARTLY_ENGLISH if after else NOT_ENGLISH)
-    assert correction.num_dropped == 1
-
-
-@pytest.mark.parametrize(
     ("long_one", "why"),
     [
         ("Word " + "word " * 64 + "word.", "The sentence has 66 words; the model takes 64 words"),
