@@ -57,6 +57,33 @@ def test_the_newest_text_wins_and_the_older_request_is_aborted(page: Page) -> No
     assert [json.loads(body)["sentences"] for body in aborted] == [["He goed to school."]]
 
 
+def test_a_text_that_is_late_twice_is_called_unread_and_its_neighbour_is_corrected(page: Page) -> None:
+    sent: list[list[str]] = []
+    late = {"type": "urn:miniserve:problem:deadline-exceeded", "status": 504, "detail": "The time was over."}
+
+    def late_for_one(route: Route) -> None:
+        sent.append(route.request.post_data_json["sentences"])
+        answer = route.fetch().json()
+        places = [late if "late" in text else one for text, one in zip(sent[-1], answer["results"], strict=True)]
+        route.fulfill(json={"results": places})
+
+    page.route("**/correct/batch", late_for_one)
+    write(page, "He goed home.\n\nThey was late.")
+
+    expect(page.locator("#notice")).to_contain_text("Some sentences could not be read this time.")
+    expect(cards(page).locator("ins")).to_have_text(["went", "Not read"])
+    assert sent == [["He goed home.", "They was late."], ["They was late."]]
+
+
+def test_an_answer_that_a_proxy_gave_up_is_waited_for_twice(page: Page) -> None:
+    times: list[Route] = []
+    page.route("**/correct/batch", lambda route: (times.append(route), route.fulfill(status=504, body="late")))
+    write(page, "They was late.")
+
+    expect(page.locator("#notice")).to_contain_text("Some sentences could not be read this time.")
+    assert len(times) == 2
+
+
 def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
     write(page, "He goed home.\n\nThey was late.")
     expect(marks(page)).to_have_count(2)

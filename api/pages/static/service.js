@@ -4,7 +4,7 @@ import { fetchAskingForKey } from "./key.js";
 
 const MAX_ITEMS = 64; // of a request
 const MAX_UNITS = 10_000; // a longer text comes in several answers, the first one soon
-const BUSY = [429, 503, 504];
+const LATE = 504, BUSY = [429, 503, LATE];
 const UNREAD = ["not-english", "too-long"];
 const WAIT_S = 2, LONGEST_WAIT_S = 30;
 
@@ -33,15 +33,17 @@ function* batches(texts) {
   if (batch.length) yield batch;
 }
 
-async function send(texts, way) {
+/** `late`: texts that were not ready in time. They are sent once more and no oftener: another try takes as long. */
+async function send(texts, way, late = []) {
   const { results } = await ask(texts, way), busy = [];
   for (const [at, text] of texts.entries()) {
-    if (BUSY.includes(results[at].status)) busy.push([text, results[at]]);
+    if (BUSY.includes(results[at].status) && !(results[at].status === LATE && late.includes(text))) busy.push([text, results[at]]);
     else way.onOutcome(text, outcomeOf(text, results[at]));
   }
   if (busy.length) {
     await way.pause(slugOf(busy[0][1]), busy[0][1].retry_after_s ?? WAIT_S);
-    await send(busy.map(([text]) => text), way);
+    const nowLate = busy.filter(([, { status }]) => status === LATE).map(([text]) => text);
+    await send(busy.map(([text]) => text), way, [...late, ...nowLate]);
   }
 }
 
@@ -64,6 +66,7 @@ async function ask(texts, way) {
       continue;
     }
     if (response.ok) return document;
+    if (response.status === LATE) return { results: texts.map(() => ({ detail: document.detail, status: LATE })) };
     if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
     else throw new Refused(document.detail ?? `The server answered ${response.status}.`);
   }
