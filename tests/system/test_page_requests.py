@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser import cards, expect_text, marks, text_box, write
@@ -84,8 +85,9 @@ def test_an_answer_that_a_proxy_gave_up_is_waited_for_twice(page: Page) -> None:
     assert len(times) == 2
 
 
-def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page) -> None:
-    write(page, "He goed home.\n\nThey was late.")
+@pytest.mark.parametrize("line_break", ["\n\n", "\n"])
+def test_only_the_paragraph_that_was_changed_is_sent_again(page: Page, line_break: str) -> None:
+    write(page, f"He goed home.{line_break}They was late.")
     expect(marks(page)).to_have_count(2)
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.post_data))

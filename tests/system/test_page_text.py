@@ -42,7 +42,10 @@ def test_sentences_are_cut_where_one_surely_ends(expected: list[str]) -> None:
         (" \n\n ", []),
         ("  One.\nstill one. \n \n\tTwo.\n", ["One.\nstill one.", "Two."]),
         ("a\n\n\n\nb", ["a", "b"]),
+        ("One.\n“Two!”\n- Three…\n 4 (four?) \nFive", ["One.", "“Two!”", "- Three…", "4 (four?)", "Five"]),
+        ("We met Dr.\nIto in Oct.\n5 of us,\nShe said.\n", ["We met Dr.\nIto in Oct.\n5 of us,\nShe said."]),
+        ("Well...\nthat was\nit. Now\n", ["Well...\nthat was\nit. Now"]),
     ],
 )
-def test_paragraphs_are_cut_at_blank_lines(text: str, expected: list[str]) -> None:
+def test_paragraphs_are_cut_at_blank_lines_and_behind_lines_that_end_a_sentence(text: str, expected: list[str]) -> None:
     assert run(f"paragraphs(given[0]){WITH_PLACES}", text) == [[one, one] for one in expected]

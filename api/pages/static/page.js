@@ -12,7 +12,7 @@ const DRAFT = "miniserve.draft";
 const PAUSE_MS = 400;
 const BELOW = 80; // px in view below an open place: mostly the next one
 const SLOW_MS = 250; // only then it is said that an answer is waited for
-const MAX_OUTCOMES = 4000;
+const MAX_OUTCOMES = 4000; // beyond it only those of the text are kept
 const WAITS = {
   away: "The server cannot be reached. Your text is still here.",
   "rate-limited": "This is more than your share for now.",
@@ -173,8 +173,8 @@ async function check() {
   clearTimeout(slow);
   run?.abort();
   const mine = run = new AbortController();
-  const missing = [...new Set(paragraphs(text()).map((part) => part.text))].filter((one) => !outcomes.has(one));
-  if (outcomes.size > MAX_OUTCOMES) outcomes.clear();
+  const parts = new Set(paragraphs(text()).map((part) => part.text)), missing = [...parts].filter((one) => !outcomes.has(one));
+  if (outcomes.size > MAX_OUTCOMES) [...outcomes.keys()].filter((one) => !parts.has(one)).forEach((one) => outcomes.delete(one));
   if (missing.length) slow = setTimeout(() => reads(true), SLOW_MS);
   pausedAt = performance.now();
   try {

@@ -1,24 +1,28 @@
 // Text and places in it, without the document. Places count UTF-16 units, as strings of JavaScript do.
 
-/** Paragraphs: runs of lines that are not blank. The server reads each sentence alone, and none goes beyond a blank line. */
+/**
+ * The parts of a text that are corrected alone: lines up to a blank one, or to one that ends a sentence. The server reads each
+ * sentence alone. A line that begins with a small letter goes on with the one before.
+ */
 export function paragraphs(text) {
-  const found = [];
-  let start = -1, end = 0, at = 0;
-  for (const line of text.split("\n")) {
-    if (line.trim()) {
-      if (start < 0) start = at + line.length - line.trimStart().length;
-      end = at + line.trimEnd().length;
-    } else if (start >= 0) {
+  const found = [], lines = text.split("\n");
+  let start = -1, at = 0;
+  for (const [number, line] of lines.entries()) {
+    if (line.trim() && start < 0) start = at + line.length - line.trimStart().length;
+    if (start >= 0 && isLast(line.trimEnd(), lines[number + 1] ?? "")) {
+      const end = at + line.trimEnd().length;
       found.push({ start, end, text: text.slice(start, end) });
       start = -1;
     }
     at += line.length + 1;
   }
-  if (start >= 0) found.push({ start, end, text: text.slice(start, end) });
   return found;
 }
 
-const ABBREVIATION = /(?:^|[^\p{L}.])(?:Mr|Mrs|Ms|Dr|Prof|St|No|vs|etc|\p{Lu}|\p{L}(?:\.\p{L}{1,2})+)\.\s*$/u; // also i.e., a.m.
+const isLast = (line, next) =>
+  !next.trim() || (/[.!?…]["'”’)\]]{0,3}$/.test(line) && !ABBREVIATION.test(line.slice(-LONGEST_END)) && !/^\s*\p{Ll}/u.test(next));
+
+const ABBREVIATION = /(?:^|[^\p{L}.])(?:Mr|Mrs|Ms|Dr|Prof|Capt|Gen|Jr|Sr|St|No|vs|etc|Jan|Feb|Aug|Sept|Oct|Nov|Dec|\p{Lu}|\p{L}(?:\.\p{L}{1,2})+)\.\s*$/u; // also i.e., a.m.
 const LONGEST_END = 20; // characters looked at in front of a cut
 
 /** Roughly the sentences of a text. */
