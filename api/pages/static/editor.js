@@ -112,15 +112,15 @@ export function openPlace(view, place) {
   return isChange;
 }
 
-/** The place after one of the text, or with -1 before it; the first follows the last. */
-export function neighbour(state, place, step = 1) {
-  const all = placesOf(state);
+/** The place after one of all, or with -1 before it; the first follows the last. */
+export function neighbour(all, place, step = 1) {
   const at = all.findIndex((one) => isSame(one, place));
   return all.length > 1 || !place ? all.at((at + step) % all.length) : null;
 }
 
 function decideOn(view, chosen, what, changes) {
-  const next = chosen.length > 1 ? null : neighbour(view.state, chosen[0]);
+  const alike = placesOf(view.state).filter(({ code }) => !code === !chosen[0].code); // a note does not follow a correction
+  const next = chosen.length > 1 ? null : neighbour(alike, chosen[0]);
   const [after] = next ? moved([next], changes) : [];
   view.dispatch({
     changes,
@@ -131,7 +131,7 @@ function decideOn(view, chosen, what, changes) {
   if (after) openPlace(view, after);
 }
 
-/** Put corrections into the text, as one step; after a single one the next place opens. */
+/** Put corrections into the text, as one step; after a single one the next correction opens. */
 export function accept(view, chosen) {
   const changes = view.state.changes(chosen.map(({ start, end, replacement }) => ({ from: start, to: end, insert: replacement })));
   decideOn(view, chosen, { accepted: chosen.length }, changes);

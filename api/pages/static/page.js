@@ -43,6 +43,8 @@ const text = () => view.state.doc.toString();
 const places = () => placesOf(view.state);
 const edits = () => places().filter((place) => !place.code);
 const open = () => places().find((place) => place.isOpen);
+/** Which of the corrections is open; nothing where none is. Notes are not counted. */
+const position = () => (open() && !open().code ? `${edits().indexOf(open()) + 1} of ${edits().length}` : "");
 const counted = (number, what = "correction") => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 /* ---- what is known ---- */
@@ -99,13 +101,13 @@ function draw() {
   $("examples").hidden = !isBlank;
   $("draft").hidden = sessionStorage.getItem(DRAFT) === null;
   for (const id of ["previous", "next"]) $(id).disabled = all.length === 0;
-  $("accept").disabled = $("accept-all").disabled = edits().length === 0;
+  $("accept-all").disabled = edits().length === 0;
+  $("accept").disabled = edits().length === 0 || Boolean(opened?.code);
   $("copy").disabled = isBlank;
   $("undo").disabled = undoDepth(view.state) === 0;
   if (document.activeElement.disabled) ($("undo").disabled ? view : $("undo")).focus(); // else the focus is lost
   $("list-empty").hidden = all.length > 0;
-  $("count").textContent = isSlow ? "Reading…" : opened ? `${all.indexOf(opened) + 1} of ${all.length}`
-    : edits().length ? counted(edits().length) : "";
+  $("count").textContent = isSlow ? "Reading…" : position() || (edits().length ? counted(edits().length) : "");
 }
 
 /** For those who hear the page. The same sentence twice is said twice. */
@@ -115,14 +117,14 @@ function say(sentence) {
 
 /* ---- steps ---- */
 
-/** From place to place; without an open one from the caret on. */
-function go(by) {
+/** From place to place of all; without an open one from the caret on. */
+function go(by, all = places()) {
   const { head } = view.state.selection.main;
-  const at = open() ?? (by > 0 ? places().findLast((place) => place.end < head) : places().find((place) => place.start > head));
+  const at = open() ?? (by > 0 ? all.findLast((place) => place.end < head) : all.find((place) => place.start > head));
   const isFocused = cards.hasFocus;
-  openPlace(view, at ? neighbour(view.state, at, by) ?? at : places().at(by > 0 ? 0 : -1));
+  openPlace(view, at ? neighbour(all, at, by) ?? at : all.at(by > 0 ? 0 : -1));
   if (isFocused) cards.focus();
-  if (open()) say(`${places().indexOf(open()) + 1} of ${places().length}. ${spoken(open())}`);
+  if (open()) say([position(), spoken(open())].filter(Boolean).join(". "));
 }
 
 function goFromText() {
@@ -294,7 +296,7 @@ async function copy() {
 
 $("previous").addEventListener("click", () => go(-1));
 $("next").addEventListener("click", () => go(1));
-$("accept").addEventListener("click", () => (open() && !open().code ? take([open()]) : go(1)));
+$("accept").addEventListener("click", () => (open() && !open().code ? take([open()]) : go(1, edits())));
 $("accept-all").addEventListener("click", () => take(edits()));
 $("undo").addEventListener("click", takeBack);
 $("copy").addEventListener("click", copy);
