@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from tests.browser import marks, write
+from tests.browser import marks, text_box, write
 from tests.running_system import send, wait_until
 
 
@@ -48,6 +48,34 @@ def test_what_is_often_missed_is_shown_and_forgotten_when_it_is_turned_off(page:
     expect(page.get_by_role("heading", name="You often miss")).to_be_hidden()
     assert page.evaluate("localStorage.length") == 0
     wait_until(lambda: counts(site, learner_id) == {}, 5, "forgotten")
+
+
+def decide(page: Page, mark: Locator, button: str) -> None:
+    number = marks(page).count()
+    mark.click()
+    page.get_by_role("group", name="Why").get_by_role("button", name=button).click()
+    expect(marks(page)).to_have_count(number - 1)
+
+
+def test_only_what_is_accepted_counts_and_it_counts_once(page: Page, site: str) -> None:
+    learner_id = turn_on(page)
+    write(page, "He has wrote to us, and they was late. She go home, and it were cold.")
+    expect(marks(page)).to_have_text(["wrote", "was", "go", "were"])
+    decide(page, marks(page).last, "Ignore")
+    decide(page, marks(page).last, "Accept")  # its sentence has a mistake that is ignored
+    decide(page, marks(page).first, "Accept")
+    text_box(page).press("Control+z")
+    expect(marks(page)).to_have_count(2)
+    decide(page, marks(page).first, "Accept")
+    expect(page.locator("#learner-list li")).to_have_count(1)
+    assert counts(site, learner_id) == {"perfect_participle": 1}
+
+    with page.expect_response("**/correct/batch"):
+        text_box(page).press_sequentially(" Well.")
+    decide(page, marks(page).first, "Accept")
+
+    expect(page.locator("#learner-list li")).to_have_count(2)
+    assert counts(site, learner_id) == {"perfect_participle": 1, "be_agreement": 1}
 
 
 def test_a_sentence_whose_corrections_are_accepted_one_by_one_counts_once(page: Page, site: str) -> None:

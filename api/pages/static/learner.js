@@ -52,7 +52,7 @@ const EXAMPLES = {
 const $ = (id) => document.getElementById(id);
 
 export class Learner {
-  #id = null; #say;
+  #id = null; #say; #sent = new Set();
 
   /** `say(sentence)` says something to those who hear the page. */
   constructor(say) {
@@ -64,26 +64,39 @@ export class Learner {
 
   #begin(id) {
     this.#id = id;
+    this.#sent.clear();
     localStorage.setItem(KEPT, JSON.stringify({ id })); // 1.0 kept a name, too
     this.#show();
   }
 
-  /** Count the sentences of these corrections; `edits` are all that the page knows of. */
-  accepted(text, chosen, edits) {
-    if (!this.#id) return;
-    const found = new Set();
+  /**
+   * Count the corrections that are accepted, and no other. A sentence is sent with its other open `edits` made. A mistake that
+   * was ignored stays in it, so it counts only if the server finds in it what was accepted and nothing else.
+   */
+  async accepted(text, chosen, edits) {
+    const id = this.#id, accepted = new Map(), found = [];
+    if (!id) return;
     for (const part of paragraphs(text)) {
       for (const piece of sentences(part.text)) {
         const start = part.start + piece.start, end = start + piece.text.length;
-        const isInside = (edit) => edit.start >= start && edit.end <= end;
-        if (chosen.some((edit) => isInside(edit) && !edit.isCounted)) found.add(piece.text);
-        for (const edit of edits) edit.isCounted ||= found.has(piece.text) && isInside(edit);
+        const isInside = (edit) => edit.start >= start && edit.end <= end, mine = chosen.filter(isInside);
+        if (mine.length === 0) continue;
+        const sentence = edits.filter((edit) => isInside(edit) && !mine.includes(edit)).reduceRight(
+          (all, edit) => all.slice(0, edit.start - start) + edit.replacement + all.slice(edit.end - start), piece.text);
+        if (!this.#sent.has(sentence)) accepted.set(sentence, wordsOf(mine));
+        this.#sent.add(sentence);
       }
     }
-    if (found.size === 0) return;
     const giveUp = () => Promise.reject(new Error("not now")); // counts are not worth a wait
-    const way = { signal: new AbortController().signal, onOutcome() {}, pause: giveUp, extra: { learner_id: this.#id } };
-    correct([...found], way).then(() => setTimeout(() => this.#show(), COUNTED_MS), () => {});
+    const way = { signal: new AbortController().signal, pause: giveUp };
+    const compare = (sentence, { places }) => wordsOf(places) === accepted.get(sentence) && found.push(sentence);
+    try {
+      await correct(accepted.keys(), { ...way, onOutcome: compare });
+      if (id !== this.#id) return; // it was turned off meanwhile
+      await correct(found, { ...way, onOutcome() {}, extra: { learner_id: id } });
+      setTimeout(() => this.#show(), COUNTED_MS);
+    } catch { // it counts less than was accepted, never more
+    }
   }
 
   async #show() {
@@ -106,6 +119,8 @@ export class Learner {
     this.#say(isGone ? "Forgotten." : "Forgotten here; the server could not be reached and forgets within 90 days.");
   }
 }
+
+const wordsOf = (places) => JSON.stringify(places.map(({ original, replacement }) => [original, replacement]));
 
 const newId = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 
