@@ -10,14 +10,14 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from tests import system_tools
 
-_ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage"]
 _LOOKS = ((1280, 800, "light"), (375, 720, "dark"))
 
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=system_tools.find("chromium"), args=_ARGUMENTS)
+        browser = playwright.chromium.launch(executable_path=system_tools.find("chromium"), args=ARGUMENTS)
         try:
             yield browser
         finally:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+import json
+from pathlib import Path
 
-from tests.browser import cards, expect_text, marks, text_box, write
+import pytest
+from playwright.sync_api import Browser, Error, Locator, Page, Route, expect
+
+from tests import system_tools
+from tests.browser import ARGUMENTS, cards, expect_text, marks, text_box, write
 from tests.system.conftest import Open
 
 LETTERS = "I have wrote three letters, and they was lost."
@@ -216,3 +220,28 @@ def test_a_draft_outlives_a_reload_in_its_tab_alone_until_it_is_forgotten(page: 
     assert page.evaluate("sessionStorage.length") == 0
     keys(page, "Control+z")
     expect_text(page, "My secret goed home.")
+
+
+def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, site: str, tmp_path: Path) -> None:
+    preferences = {"profile": {"default_content_setting_values": {"cookies": 2}}}  # all of them are blocked
+    (tmp_path / "Default").mkdir()
+    (tmp_path / "Default" / "Preferences").write_text(json.dumps(preferences))
+    chromium, faults = system_tools.find("chromium"), []
+    with browser.browser_type.launch_persistent_context(tmp_path, executable_path=chromium, args=ARGUMENTS) as context:
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(error))
+        page.goto(site)
+        for storage in ("sessionStorage", "localStorage"):
+            with pytest.raises(Error, match="denied"):
+                page.evaluate(storage)
+
+        page.get_by_role("switch", name="Count what I miss").check()
+        write(page, MANY)
+        press(page, "Accept all")
+
+        expect(page.locator("#notice")).to_have_text("5 corrected.")
+        expect(page.locator("#learner-list li")).to_have_count(3)
+        expect(page.locator("#draft")).to_be_hidden()
+        page.get_by_role("switch", name="Count what I miss").uncheck()
+        expect(page.locator("#learner-list li")).to_have_count(0)
+        assert faults == []

@@ -1,8 +1,10 @@
 // The API key, where the server asks for one. It is in the memory of this page; in sessionStorage, too, if the user asks for it.
 
+import { TAB, keep, kept } from "./kept.js";
+
 const KEPT = "miniserve.key";
 const NOT_ASKED = "This server asks for a key. Load the page again to enter one.";
-let key = sessionStorage.getItem(KEPT) ?? "";
+let key = kept(TAB, KEPT) ?? "";
 let asking = null;
 
 /** As `fetch`, with the key. */
@@ -36,17 +38,16 @@ function askForKey() {
     dialog.oncancel = giveUp;
     document.getElementById("key-form").onsubmit = (event) => {
       event.preventDefault();
-      keep(field.value.trim(), document.getElementById("key-kept").checked);
+      use(field.value.trim(), document.getElementById("key-kept").checked);
       end(resolve);
     };
-    keep("", false);
+    use("", false);
     dialog.showModal();
   });
   return asking;
 }
 
-function keep(given, isKept) {
+function use(given, isKept) {
   key = given;
-  if (isKept) sessionStorage.setItem(KEPT, key);
-  else sessionStorage.removeItem(KEPT);
+  keep(TAB, KEPT, isKept ? key : "");
 }

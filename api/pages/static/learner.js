@@ -4,6 +4,7 @@
 
 import { fetchWithKey } from "./key.js";
 import { make } from "./cards.js";
+import { BROWSER, keep, kept } from "./kept.js";
 import { hueOf } from "./reasons.js";
 import { correct } from "./service.js";
 import { paragraphs, sentences } from "./text.js";
@@ -58,14 +59,14 @@ export class Learner {
   constructor(say) {
     this.#say = say;
     $("learner-on").addEventListener("change", () => (this.#id ? this.#forget() : this.#begin(newId())));
-    const kept = localStorage.getItem(KEPT);
-    if (kept) this.#begin(JSON.parse(kept).id);
+    const known = kept(BROWSER, KEPT);
+    if (known) this.#begin(JSON.parse(known).id);
   }
 
   #begin(id) {
     this.#id = id;
     this.#sent.clear();
-    localStorage.setItem(KEPT, JSON.stringify({ id })); // 1.0 kept a name, too
+    keep(BROWSER, KEPT, JSON.stringify({ id })); // 1.0 kept a name, too
     this.#show();
   }
 
@@ -112,7 +113,7 @@ export class Learner {
   async #forget() {
     const id = this.#id;
     this.#id = null;
-    localStorage.removeItem(KEPT);
+    keep(BROWSER, KEPT, "");
     this.#show();
     const response = await fetchWithKey(`/learners/${id}`, { method: "DELETE" }).catch(() => null);
     const isGone = response?.ok || [404, 501].includes(response?.status); // 501: it counts for nobody

@@ -4,6 +4,7 @@
 import { Cards, spoken } from "./cards.js";
 import { undo, undoDepth } from "./codemirror.js";
 import { accept, createEditor, decisionsOf, ignore, isDecision, neighbour, openPlace, placesOf, replaceText, showPlaces } from "./editor.js";
+import { TAB, keep, kept } from "./kept.js";
 import { Learner } from "./learner.js";
 import { Refused, correct } from "./service.js";
 import { paragraphs, signature } from "./text.js";
@@ -33,7 +34,7 @@ const cards = new Cards($("cards"), {
   leave: () => leave(),
 });
 const view = createEditor({
-  parent: $("editor"), text: sessionStorage.getItem(DRAFT) ?? "", update: updated, next: () => goFromText(),
+  parent: $("editor"), text: kept(TAB, DRAFT) ?? "", update: updated, next: () => goFromText(),
   margins: () => ({ top: $("bar").offsetHeight, bottom: BELOW + (narrow.matches ? $("cards").offsetHeight : 0) }),
 });
 
@@ -52,9 +53,9 @@ const counted = (number, what = "correction") => `${number} ${what}${number === 
 function updated(update) {
   const isDecided = update.transactions.some(isDecision);
   if (update.docChanged) {
-    if (isDecided) keep();
+    if (isDecided) keepUndecided();
     else notice("");
-    keepDraft();
+    keep(TAB, DRAFT, text());
   }
   if (update.docChanged || isDecided) {
     settle();
@@ -76,19 +77,10 @@ const shifted = (place, by) => ({ ...place, start: place.start + by, end: place.
 const inside = (part, all) => all.filter((place) => place.start >= part.start && place.end <= part.end);
 
 /** A paragraph with corrections that nobody has decided on is not sent again because another of them was accepted. */
-function keep() {
+function keepUndecided() {
   for (const part of paragraphs(text())) {
     const left = inside(part, places()).map((place) => shifted(place, -part.start));
     if (!outcomes.has(part.text) && left.some((place) => !place.code)) outcomes.set(part.text, { places: left });
-  }
-}
-
-function keepDraft() {
-  try {
-    if (text()) sessionStorage.setItem(DRAFT, text());
-    else sessionStorage.removeItem(DRAFT);
-  } catch { // it is larger than the browser allows
-    sessionStorage.removeItem(DRAFT);
   }
 }
 
@@ -99,7 +91,7 @@ function draw() {
     requestAnimationFrame(() => cards.align(view.coordsAtPos(Math.min(opened.start, view.state.doc.length))?.top ?? 0)); // scrolled by then
   }
   $("examples").hidden = !isBlank;
-  $("draft").hidden = sessionStorage.getItem(DRAFT) === null;
+  $("draft").hidden = kept(TAB, DRAFT) === null;
   for (const id of ["previous", "next"]) $(id).disabled = all.length === 0;
   $("accept-all").disabled = edits().length === 0;
   $("accept").disabled = edits().length === 0 || Boolean(opened?.code);
