@@ -107,6 +107,30 @@ def test_a_text_of_many_sentences_is_corrected_to_its_end(page: Page) -> None:
     expect(page.locator("#notice")).to_be_hidden()
 
 
+def test_a_paragraph_over_the_limit_of_a_request_is_marked_and_the_others_are_read(page: Page) -> None:
+    write(page, f"He goed home.\n\n{'We sat on the mat, ' * 15_000}and slept.\n\nThey was late.")
+
+    expect(cards(page).locator("ins")).to_have_text(["went", "Not read", "were"])
+    cards(page).nth(1).click()
+    expect(page.get_by_role("group", name="Why")).to_contain_text("285,010 characters")
+    page.get_by_role("button", name="Accept all").click()
+    expect(page.locator("#notice")).to_have_text("2 corrected. Not read: 1 part.")
+
+
+def test_a_text_goes_in_smaller_requests_through_a_proxy_that_takes_no_large_ones(page: Page) -> None:
+    def take_small_ones(route: Route) -> None:
+        is_small = len(route.request.post_data) < 120
+        route.continue_() if is_small else route.fulfill(status=413, body="<h1>Request Entity Too Large</h1>")
+
+    page.route("**/correct/batch", take_small_ones)
+    places = "home", "work", "school", "Rome", "Paris", "London", "Spain"
+
+    write(page, "\n\n".join(f"He goed to {place}." for place in places))
+
+    expect(cards(page).locator("ins")).to_have_text(["went"] * len(places))
+    expect(page.locator("#notice")).to_be_hidden()
+
+
 def test_a_sentence_over_the_limit_is_marked_and_its_neighbours_are_read(page: Page) -> None:
     text = f"He goed to it. {LONG} They was like me. She go with plan B. {LONG}"
     write(page, text)

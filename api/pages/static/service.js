@@ -5,6 +5,7 @@ import { fetchAskingForKey } from "./key.js";
 const MAX_ITEMS = 64; // of a request
 const MAX_UNITS = 10_000; // a longer text comes in several answers, the first one soon
 const LATE = 504, BUSY = [429, 503, LATE];
+const TOO_LARGE = 413;
 const UNREAD = ["not-english", "too-long"];
 const WAIT_S = 2, LONGEST_WAIT_S = 30;
 
@@ -67,9 +68,20 @@ async function ask(texts, way) {
     }
     if (response.ok) return document;
     if (response.status === LATE) return { results: texts.map(() => ({ detail: document.detail, status: LATE })) };
+    if (response.status === TOO_LARGE) return askForHalves(texts, way);
     if (BUSY.includes(response.status)) await way.pause(slugOf(document), Number(response.headers.get("Retry-After")) || wait);
     else throw new Refused(document.detail ?? `The server answered ${response.status}.`);
   }
+}
+
+/** Send half of the texts at a time. A text that is too large by itself is not read. */
+async function askForHalves(texts, way) {
+  if (texts.length === 1) {
+    const size = `${texts[0].length.toLocaleString("en")} characters`;
+    return { results: [{ detail: `This part has ${size}, more than the server reads at once. Divide it with a blank line.` }] };
+  }
+  const half = Math.ceil(texts.length / 2), { results } = await ask(texts.slice(0, half), way);
+  return { results: [...results, ...(await ask(texts.slice(half), way)).results] };
 }
 
 const slugOf = (problem) => problem.type?.split(":").at(-1) ?? "";
