@@ -47,7 +47,7 @@ def test_the_pages_ask_for_a_key_and_keep_it_no_longer_than_is_wanted(open_page:
     page.goto(keyed_site.url)
     page.get_by_label("Key", exact=True).fill(key)  # asked for at once: there is a draft
     page.get_by_label("Keep it until this tab is closed").check()
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(marks(page)).to_have_count(1)
     page.goto(f"{keyed_site.url}/ops")
     expect(page.get_by_role("button", name="Send a burst")).to_be_enabled()

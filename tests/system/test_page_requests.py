@@ -114,7 +114,7 @@ def test_a_paragraph_over_the_limit_of_a_request_is_marked_and_the_others_are_re
     cards(page).nth(1).click()
     expect(page.get_by_role("group", name="Why")).to_contain_text("285,010 characters")
     page.get_by_role("button", name="Accept all").click()
-    expect(page.locator("#notice")).to_have_text("2 corrected. Not read: 1 part.")
+    expect(page.locator("#notice")).to_have_text("2 corrected. 1 part not read.")
 
 
 def test_a_text_goes_in_smaller_requests_through_a_proxy_that_takes_no_large_ones(page: Page) -> None:
@@ -141,7 +141,7 @@ def test_a_sentence_over_the_limit_is_marked_and_its_neighbours_are_read(page: P
     expect(page.get_by_role("group", name="Why")).to_contain_text("has 73 words; the model takes 64 words")
     page.get_by_role("button", name="Accept all").click()
     expect_text(page, text.replace("goed", "went").replace("was", "were").replace("go with", "goes with"))
-    expect(page.locator("#notice")).to_have_text("3 corrected. Not read: 2 parts.")
+    expect(page.locator("#notice")).to_have_text("3 corrected. 2 parts not read.")
 
 
 def test_where_nothing_was_read_nothing_is_called_correct(page: Page) -> None:
@@ -166,11 +166,11 @@ def test_another_language_is_no_success_and_has_a_colour_of_its_own(page: Page) 
     page.get_by_role("button", name="Accept", exact=True).first.click()
     expect(page.get_by_role("group", name="Why")).to_have_count(0)
     expect(page.locator("#count")).to_have_text("")
-    expect(notice).to_have_text("1 corrected. Not English: 1 part.")
+    expect(notice).to_have_text("1 corrected. 1 part not in English.")
     expect(notice).to_have_class("notice foreign")
 
     write(page, foreign)
-    expect(notice).to_have_text("This seems not to be English. Nothing was checked.")
+    expect(notice).to_have_text("This does not seem to be English. Nothing was checked.")
     write(page, "We are here.")
     expect(notice).to_have_text("No verb mistakes found.")
     expect(notice).to_have_class("notice good")

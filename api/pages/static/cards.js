@@ -1,5 +1,5 @@
-// The corrections and notes of a text as a list beside it. The open one has its reason and its buttons; on a phone the list is
-// that one alone, at the foot of the screen.
+// The list of corrections and notes, next to the text. The open one shows its explanation and its buttons. On a phone only the
+// open one is shown, at the bottom of the screen.
 
 import { hueOf } from "./reasons.js";
 
@@ -14,14 +14,14 @@ export function make(tag, className, ...children) {
   return node;
 }
 
-/** Always below 100 %: the model is never certain. */
-const percent = (confidence) => `${Math.min(99.9, Math.floor(confidence * 1000) / 10)} % sure`;
+/** How often such corrections are right, in words. */
+const chance = (confidence) => `Right in ${Math.round(10 * confidence)} of 10 such cases.`;
 
 const becomes = ({ replacement }) => (replacement ? "becomes " : "goes");
 
 const titleOf = (place) => place.title ?? NOTES[place.code];
 
-/** A place in words, for those who hear it. */
+/** A place in words, for screen readers. */
 export const spoken = (place) =>
   place.code ? `${titleOf(place)}. ${place.detail}` : `${place.original} ${becomes(place)}${place.replacement}. ${place.explanation}`;
 
@@ -88,7 +88,7 @@ export class Cards {
     if (!place.code) tools.append(this.#button("main", act("accept"), "Accept", key("A")));
     tools.append(this.#button("", act("ignore"), "Ignore", key("I")), this.#button("close", () => this.#actions.leave(), "Close"));
     const why = make("p", "card-why", place.explanation ?? place.detail);
-    if (!place.code) why.append(" ", make("span", "sure", percent(place.confidence)));
+    if (!place.code) why.append(" ", make("span", "sure", chance(place.confidence)));
     const card = make("div", "card", why, tools);
     card.setAttribute("role", "group");
     card.setAttribute("aria-label", "Why");

@@ -1,5 +1,5 @@
 // The editor: CodeMirror with the corrections as marks in the writer's own text. It holds places and decisions, and every
-// decision is a step of its history, so that Control and Z takes it back. A place is an edit or a note of the server's
+// decision is a step of its history, so that Ctrl+Z takes it back. A place is an edit or a note of the server's
 // answer; it moves along with the text, and goes when the text at it is changed.
 
 import {

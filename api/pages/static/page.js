@@ -1,5 +1,5 @@
-// The page at /. It sends what changed of the text after a pause, and shows the answers in the editor and in the list beside it.
-// The text goes to the server and nowhere else; a draft is kept in this tab.
+// The page at /. After a pause it sends the paragraphs that changed. It shows the answers in the editor and in the list next to
+// it. The text goes only to the server; a draft is kept in this tab.
 
 import { Cards, spoken } from "./cards.js";
 import { undo, undoDepth } from "./codemirror.js";
@@ -12,11 +12,11 @@ import { paragraphs, signature } from "./text.js";
 const DRAFT = "miniserve.draft";
 const PAUSE_MS = 400;
 const BELOW = 80; // px in view below an open place: mostly the next one
-const SLOW_MS = 250; // only then it is said that an answer is waited for
+const SLOW_MS = 250; // a longer wait for an answer is shown
 const MAX_OUTCOMES = 4000; // beyond it only those of the text are kept
 const WAITS = {
   away: "The server cannot be reached. Your text is still here.",
-  "rate-limited": "This is more than your share for now.",
+  "rate-limited": "You have sent too much at once.",
   "not-ready": "The server is not ready.",
   "shutting-down": "The server is restarting.",
 };
@@ -63,7 +63,7 @@ function updated(update) {
   } else draw();
 }
 
-/** The places of the whole text: those of the answers, and until there is one those that a change left alone. */
+/** Show the places of the whole text: those of the answers. A paragraph without an answer keeps those that no change touched. */
 function settle() {
   const all = text(), known = places(), { ignored } = decisionsOf(view.state), found = [];
   for (const part of paragraphs(all)) {
@@ -76,7 +76,7 @@ function settle() {
 const shifted = (place, by) => ({ ...place, start: place.start + by, end: place.end + by });
 const inside = (part, all) => all.filter((place) => place.start >= part.start && place.end <= part.end);
 
-/** A paragraph with corrections that nobody has decided on is not sent again because another of them was accepted. */
+/** A paragraph in which a correction was accepted is not sent again while others in it are open. */
 function keepUndecided() {
   for (const part of paragraphs(text())) {
     const left = inside(part, places()).map((place) => shifted(place, -part.start));
@@ -102,7 +102,7 @@ function draw() {
   $("count").textContent = isSlow ? "Reading…" : position() || (edits().length ? counted(edits().length) : "");
 }
 
-/** For those who hear the page. The same sentence twice is said twice. */
+/** For screen readers. The same sentence twice is read out twice. */
 function say(sentence) {
   $("status").textContent = $("status").textContent === sentence ? `${sentence}\u00a0` : sentence;
 }
@@ -178,7 +178,7 @@ async function check() {
     if (mine.signal.aborted) return; // a newer text is asked for
     const isRefused = error instanceof Refused;
     if (error.name === "AbortError") notice("Without a key this server corrects nothing.", "warn", "Enter a key");
-    else notice(isRefused ? error.message : "Something went wrong in this page; the text is still here.", "warn", "Try again");
+    else notice(isRefused ? error.message : "Something went wrong on this page. Your text is still here.", "warn", "Try again");
     if (!isRefused && error.name !== "AbortError") console.error(error);
   } finally {
     if (run === mine) reads(false);
@@ -223,16 +223,16 @@ function conclude(isNew) {
   const { accepted, ignored } = decisionsOf(view.state);
   const done = [accepted && `${accepted} corrected`, ignored.size && `${ignored.size} ignored`].filter(Boolean).join(", ");
   const kind = foreign.length ? "foreign" : notes.length ? "warn" : "good", numUnread = notes.length - foreign.length;
-  const not = [numUnread && ` Not read: ${counted(numUnread, "part")}.`, foreign.length && ` Not English: ${counted(foreign.length, "part")}.`];
+  const not = [numUnread && ` ${counted(numUnread, "part")} not read.`, foreign.length && ` ${counted(foreign.length, "part")} not in English.`];
   let said = `${done || "No verb mistakes found"}.${not.filter(Boolean).join("")}`;
   if (!isRead) {
-    said = numUnread ? "No part of the text could be checked. The marks say why." : "This seems not to be English. Nothing was checked.";
+    said = numUnread ? "No part of the text could be checked. The marks say why." : "This does not seem to be English. Nothing was checked.";
   }
   notice(said, kind);
   if (isNew) say(said);
 }
 
-/** Wait until it is time to ask again, and say so; a click or a network that is back ends the wait. */
+/** Wait until it is time to ask again, and say so. A click or a network that is back ends the wait. */
 function pause(signal, slug, seconds) {
   const said = `${WAITS[slug] ?? "The server is busy."} Trying again in ${counted(seconds, "second")}.`;
   notBefore = performance.now() + seconds * 1000;
