@@ -79,7 +79,7 @@ up: $(RUN) ## start Redis, one worker and one API replica in the foreground (UP_
 test: lint ## lint, and all tests but the drills and the training's
 	@$(PYTEST_PARALLEL)
 
-test-quick: lint ## lint, the unit tests without the slowest, the queue's contract: half a minute, to run while you work
+test-quick: lint ## lint, the unit tests without the slowest, the queue's contract: a minute, to run while you work
 	@$(PYTEST_PARALLEL) tests/unit tests/contract $(SLOW:%=--ignore tests/unit/test_%.py)
 
 test-unit test-contract test-integration test-e2e: test-%: $(TEST) ## one ring of tests

@@ -68,7 +68,7 @@ def advice(figures: Figures, alerts: Sequence[Alert] = ()) -> str:
     if (missing := figures["workers_needed"] - figures["num_workers"]) > 0:
         return f"{start}: add {missing:g} for a use below {MAX_UTILIZATION:.0%} and a wait in its limit."
     if used < _LITTLE_USED:  # ten times the load would be a guess, and other things would be full first
-        return f"{start}: enough for now. Ask again under load for how much more."
+        return f"{start}: enough for now. Ask again under load to learn how much more."
     return f"{start}: enough until about {words.number(rate_per_s * MAX_UTILIZATION / used)} requests/s."
 
 

@@ -32,17 +32,17 @@ def banner_lines(settings: Settings, with_dashboard: bool) -> list[str]:
         taken = (settings.dashboard_port,) if with_dashboard else ()
         near = settings.port + 1, settings.port + 2, settings.port - 1, settings.port - 2
         next_port = next(port for port in near if port < 65_536 and port not in taken)
-        replica = f"api --port {next_port} --redis-url {shlex.quote(redis_url)}{_alike(settings)}"
+        named = f"REDIS_URL={shlex.quote(redis_url)}"  # of options `ps` would show a password
         rows += [
             ("workers", f"{settings.workers}"),
             ("queue bound", bound),
             ("KV cache", f"{settings.kv_budget_tokens:,} tokens = {kv_mb:.1f} MB a worker"),
             ("Redis", redis_url),
             ("watch", f"{_tool('miniserve')} top --url {url}"),
-            ("add a replica", f"{_tool('miniserve')} {replica}"),
+            ("add a replica", f"MINISERVE_{named} {_tool('miniserve')} api --port {next_port}{_alike(settings)}"),
         ]
         if not is_sentinel_url(redis_url):  # of sentinels `rq` reads in a settings file only
-            rows.append(("look inside", f"{_tool('rq')} info -u {shlex.quote(redis_url)}"))
+            rows.append(("look inside", f"RQ_{named} {_tool('rq')} info"))
     if with_dashboard:
         rows.append(("dashboard", f"http://127.0.0.1:{settings.dashboard_port}/"))
     if settings.break_:

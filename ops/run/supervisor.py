@@ -190,7 +190,7 @@ class Supervisor:
                 member.start()
             elif member.has_died and member.due_at is None and member.started_at + STEADY_S <= now:
                 member.has_died = False
-                self._say(f"{member.name} (pid {member.process.pid}) runs again, for {STEADY_S:g} s now")
+                self._say(f"{member.name} (pid {member.process.pid}) has been running again for {STEADY_S:g} s")
         dying = [member for member in kept if member.has_died]
         due = [member.started_at + STEADY_S if member.due_at is None else member.due_at for member in dying]
         return min((due_at - now for due_at in due), default=60.0)

@@ -153,5 +153,5 @@ def test_a_child_that_died_and_runs_again_is_reported_once(
     longest_wait_s = supervisor.revive()
     supervisor.stop(signals)
 
-    assert is_told and said[1] == f"api (pid {first.process.pid}) runs again, for 0.2 s now"
+    assert is_told and said[1] == f"api (pid {first.process.pid}) has been running again for 0.2 s"
     assert len(said) == 3 and longest_wait_s == 60.0
