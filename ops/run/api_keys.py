@@ -18,7 +18,7 @@ def key() -> None:
 @key.command()
 @click.argument("name")
 @option("--append", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-        help="Append the entry to this key file, and print the key alone. The file is made if there is none.")  # fmt: skip
+        help="Append the entry to this key file, which is made if it is missing, and print the key alone.")  # fmt: skip
 @option("--requests-per-s", type=float, help="Requests that the keys of this name may send in a second.")
 @option("--tokens-per-s", type=float, help="Tokens that they may reserve in a second: prompts, and longest outputs.")
 def new(name: str, append: Path | None, **limits: float | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.surroundings import agreement, commands, fragments, nouns, prepositions, times, tokens
@@ -22,6 +23,13 @@ _MODALS_WITH_S = frozenset(f"{modal}s" for modal in MODALS - {"will", "ought"})
 def _follows_a_modal(context: Context) -> bool:
     """Return whether the word before is a modal with an -s: "He cans [to swim]"."""
     return not _MODALS_WITH_S.isdisjoint(context.before[-1:])
+
+
+def _has_an_infinitive(context: Context) -> bool:
+    """Return whether a verb before that is not one as *make* takes an object and *to*: "I asked him [to go]"."""
+    verb, person = ["", "", *context.before][-2:]
+    is_other = verb not in word_sets.BARE_VERBS and bool(context.words.forms_of(verb))
+    return is_other and person in word_sets.OBJECT_PRONOUNS and context.edit.source[0].lower() == "to"
 
 
 def _is_a_visit(context: Context) -> bool:
@@ -65,6 +73,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective),
     Reason.PASSIVE_PART: (fragments.is_an_adjective,),
     Reason.BE_ING: (fragments.is_an_adjective,),
+    Reason.BARE_INF: (_has_an_infinitive,),
     Reason.TO_INF: (
         _follows_a_modal, agreement.is_modal_need, nouns.is_part_of_what_one_has, prepositions.has_no_governor,
         prepositions.is_help,
