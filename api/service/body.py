@@ -1,7 +1,7 @@
 """Checks the bodies of POST /correct and POST /correct/batch, and every text, that of the command line too.
 
-Refusals name the field and what is allowed, and never repeat the text. An unknown member is refused: a misspelt one
-would be ignored in silence.
+Refusals name the field and what is allowed, and never repeat the text. An unknown member is refused, and so is an
+unknown parameter of the query: a misspelt one would be ignored in silence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _TEXTS = {  # member: its type, that in words, where it goes to, and an example
     "sentences": (list, "list of strings", "/correct/batch", '{"sentences": ["He goed to school"]}'),
 }
 _ALIAS = "text"  # of `sentence`
-_OPTIONS = "learner_id", "min_confidence", "offsets", "level"
+_CHOICES = {"offsets": get_args(Offsets), "level": get_args(Level)}  # in the body or in the query
+_OPTIONS = "learner_id", "min_confidence", *_CHOICES
 _LONGEST_SHOWN = 32  # characters of what a client sent
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -108,7 +109,7 @@ def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
         there = "".join([f" `{other}` goes to POST {_TEXTS[other][2]}." for other in elsewhere])
         raise InvalidRequest(name, f"`{name}` is missing; send {example}.{there}")
     if unknown:
-        raise _unknown(min(unknown), (name, *_OPTIONS))
+        raise _unknown("member", min(unknown), (name, *_OPTIONS))
     if not isinstance(document[name], kind):
         raise _wrong_type(name, kind_in_words)
     learner_id, least = document.get("learner_id"), document.get("min_confidence", 0.0)
@@ -120,33 +121,29 @@ def _members_of(raw: bytes, query: bytes, name: str) -> dict[str, Any]:
         allowed = "send a number from 0 to 1, or leave it out"
         raise InvalidRequest("min_confidence", f"`min_confidence` is {str(least)[:_LONGEST_SHOWN]}; {allowed}.")
     asked = dict(parse_qsl(query.decode("latin-1"), keep_blank_values=True)) if query else {}
-    offsets = _choice("offsets", get_args(Offsets), asked)
-    if "offsets" in document:
-        offsets = _choice("offsets", get_args(Offsets), document)
-    return {
-        name: document[name],
-        "learner_id": learner_id,
-        "min_confidence": float(least),
-        "offsets": offsets,
-        "level": _choice("level", get_args(Level), document),
-    }
+    if unknown := asked.keys() - _CHOICES:
+        raise _unknown("query parameter", min(unknown), (*_CHOICES,))
+    chosen = {choice: _choice(choice, asked, document) for choice in _CHOICES}
+    return {name: document[name], "learner_id": learner_id, "min_confidence": float(least), **chosen}
 
 
-def _choice(name: str, allowed: Sequence[str], sent: dict[str, Any]) -> str:
-    """One of the words that the member may be, the first where it is not there. Raises InvalidRequest."""
-    found = sent.get(name, allowed[0])
-    if not isinstance(found, str):
-        raise _wrong_type(name, "string")
-    if found not in allowed:
-        raise InvalidRequest(name, f"`{name}` is {ascii(found[:_LONGEST_SHOWN])}; send {' or '.join(allowed)}.")
+def _choice(name: str, *sent: dict[str, Any]) -> str:
+    """The last word that was sent for it, or else the first that it may be. Raises InvalidRequest."""
+    allowed = _CHOICES[name]
+    found = allowed[0]
+    for found in [members[name] for members in sent if name in members]:
+        if not isinstance(found, str):
+            raise _wrong_type(name, "string")
+        if found not in allowed:
+            raise InvalidRequest(name, f"`{name}` is {ascii(found[:_LONGEST_SHOWN])}; send {' or '.join(allowed)}.")
     return found
 
 
-def _unknown(member: str, known: Sequence[str]) -> InvalidRequest:
-    shown = ascii(member[:_LONGEST_SHOWN])[1:-1]  # it may hold anything
+def _unknown(kind: str, name: str, known: Sequence[str]) -> InvalidRequest:
+    shown = ascii(name[:_LONGEST_SHOWN])[1:-1]  # it may hold anything
     nearest = get_close_matches(shown, known, 1)
     remedy = f"did you mean `{nearest[0]}`?" if nearest else f"known are {', '.join(known)}."
-    return InvalidRequest(shown, f"The member `{shown}` is unknown; {remedy}")
+    return InvalidRequest(shown, f"The {kind} `{shown}` is unknown; {remedy}")
 
 
 def check_sentence(sentence: str) -> None:

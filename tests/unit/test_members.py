@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from flask.testing import FlaskClient
@@ -68,7 +69,13 @@ def test_an_answer_that_is_fetched_later_counts_as_its_request_asked() -> None:
             == "utf16"
             == body.offsets
         )
-    assert parse_body(b'{"sentence": "He goed"}', b"offsets=codepoints&other=1").offsets == "codepoints"
+    assert parse_body(b'{"sentence": "He goed"}', b"offsets=codepoints").offsets == "codepoints"
+
+
+def test_the_body_counts_more_than_the_query() -> None:
+    body = parse_body(b'{"sentence": "He goed", "level": "quiet"}', b"level=picky&offsets=utf16")
+
+    assert (body.level, body.offsets) == ("quiet", "utf16")
 
 
 @pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(1, 0, 0), (2, 0, 1), (4, 0, 1), (5, 1, 1)])
@@ -86,6 +93,7 @@ def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
     for level, number in (({}, num_quiet), ({"level": "quiet"}, num_quiet), ({"level": "picky"}, num_picky)):
         assert num_edits("/correct", sentence="He goed", **level) == number
         assert num_edits("/correct/batch", sentences=["He goed"], **level) == number
+        assert num_edits(f"/correct?{urlencode(level)}", sentence="He goed") == number
     for form, number in (({}, num_quiet), ({"level": "default"}, num_quiet), ({"level": "PICKY"}, num_picky)):
         sent = {"text": "He goed", "language": "en-US"} | form
         assert len(client.post("/v2/check", data=sent).get_json()["matches"]) == number
