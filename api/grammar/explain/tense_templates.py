@@ -58,10 +58,10 @@ def _past_tense(facts: EditFacts) -> str:
         if facts.head not in facts.verb.pasts and be_or_have in word_sets.HAVE_PARTS:  # but "the dog I had barked"
             return SYNTAX_TEMPLATES[Reason.PERF_PART](facts)
     if facts.head == "used" and facts.after and plain(facts.after[0]) == "to":
-        return f"What was so in the past, and is no more, takes 'used to': {facts.not_old}."
+        return f"For something that was true in the past but no longer is, use 'used to': {facts.not_old}."
     form = f"the past tense{facts.of_verb(facts.verb.pasts if facts.verb else ())}"
     if phrase := facts.phrase(_PAST_PHRASE):
-        return f"'{phrase}' asks for {form}: {facts.not_old}."
+        return f"'{phrase}' calls for {form}: {facts.not_old}."
     return f"The sentence is about the past and needs {form}: {facts.not_old}."
 
 
@@ -77,7 +77,7 @@ def _perfect_tense(facts: EditFacts) -> str:
         return f"Before 'been' stands a form of 'have': {facts.not_old}."
     tense = "perfect" if facts.new.startswith("had") else "present perfect"
     if not facts.new.startswith("had ") and (phrase := facts.phrase(_PERFECT_PHRASE)):
-        return f"'{phrase}' asks for the {tense}: {facts.not_old_with_ing}."
+        return f"'{phrase}' calls for the {tense}: {facts.not_old_with_ing}."
     if phrase := facts.phrase(_SO_FAR_PHRASE):
         return f"Looking back, '{phrase}' goes with the {tense}: {facts.not_old_with_ing}."
     return f"What reaches up to the time spoken of takes the {tense}: {facts.not_old_with_ing}."
@@ -85,7 +85,7 @@ def _perfect_tense(facts: EditFacts) -> str:
 
 def _past_not_perfect(facts: EditFacts) -> str:
     if phrase := facts.phrase(_PAST_PHRASE):
-        return f"'{phrase}' is a finished time and takes the simple past: {facts.not_old}."
+        return f"'{phrase}' refers to a finished time and takes the simple past: {facts.not_old}."
     return f"A finished time takes the simple past: {facts.not_old}."
 
 
