@@ -76,3 +76,14 @@ def test_a_client_does_not_come_again_with_what_is_wrong(language: str) -> None:
         done = run(language, with_retries(language), server.url)
 
         assert done.returncode != 0 and "no text" in done.stderr and server.num_requests == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "text"), [("python", '"He goed home. " * 600'), ("js", '"He goed home. ".repeat(600)')]
+)
+def test_a_client_sends_a_text_of_more_sentences_than_a_key_allows(
+    keyed_site: KeyedSite, language: str, text: str
+) -> None:
+    done = run(language, with_retries(language).replace('"He goed"', text), keyed_site.url, keyed_site.key)
+
+    assert (done.stdout, done.returncode) == ("He went home. " * 600 + "\n", 0), done.stderr
