@@ -148,6 +148,20 @@ def test_all_can_be_done_by_keyboard_alone(page: Page) -> None:
     expect_text(page, MANY)
 
 
+def test_a_card_shows_its_keys_only_while_they_work(page: Page) -> None:
+    write(page, MANY)
+    marks(page).first.click()
+    expect(card(page)).to_be_visible()
+    expect(text_box(page)).to_be_focused()
+    expect(card(page).locator("kbd").first).to_be_hidden()
+
+    keys(page, "Escape", "Control+Home", "Control+Enter")
+    expect(card(page).locator("kbd")).to_have_text(["A", "I"])
+    expect(card(page).locator("kbd").first).to_be_visible()
+    keys(page, "a")
+    expect_text(page, MANY.replace("goed", "went"))
+
+
 def test_a_card_that_was_closed_stays_closed_when_an_answer_comes(page: Page) -> None:
     write(page, MANY)
     expect(marks(page)).to_have_count(5)
