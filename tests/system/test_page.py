@@ -162,6 +162,20 @@ def test_a_card_shows_its_keys_only_while_they_work(page: Page) -> None:
     expect_text(page, MANY.replace("goed", "went"))
 
 
+def test_accept_in_the_bar_is_off_until_a_correction_is_open(page: Page) -> None:
+    write(page, MANY)
+    expect_count(page, "5 corrections")
+    accept = page.get_by_role("group", name="Decide").get_by_role("button", name="Accept", exact=True)
+    expect(accept).to_be_disabled()
+
+    marks(page).first.click()
+    accept.click()
+    expect_text(page, MANY.replace("goed", "went"))
+    expect(accept).to_be_enabled()  # the next one is open
+    text_box(page).press("Escape")
+    expect(accept).to_be_disabled()
+
+
 def test_a_card_that_was_closed_stays_closed_when_an_answer_comes(page: Page) -> None:
     write(page, MANY)
     expect(marks(page)).to_have_count(5)

@@ -94,7 +94,7 @@ function draw() {
   $("draft").hidden = kept(TAB, DRAFT) === null;
   for (const id of ["previous", "next"]) $(id).disabled = all.length === 0;
   $("accept-all").disabled = edits().length === 0;
-  $("accept").disabled = edits().length === 0 || Boolean(opened?.code);
+  $("accept").disabled = !opened || Boolean(opened.code);
   $("copy").disabled = isBlank;
   $("undo").disabled = undoDepth(view.state) === 0;
   if (document.activeElement.disabled) ($("undo").disabled ? view : $("undo")).focus(); // else the focus is lost
@@ -110,8 +110,8 @@ function say(sentence) {
 /* ---- steps ---- */
 
 /** From place to place of all; without an open one from the caret on. */
-function go(by, all = places()) {
-  const { head } = view.state.selection.main;
+function go(by) {
+  const all = places(), { head } = view.state.selection.main;
   const at = open() ?? (by > 0 ? all.findLast((place) => place.end < head) : all.find((place) => place.start > head));
   const isFocused = cards.hasFocus;
   openPlace(view, at ? neighbour(all, at, by) ?? at : all.at(by > 0 ? 0 : -1));
@@ -288,7 +288,7 @@ async function copy() {
 
 $("previous").addEventListener("click", () => go(-1));
 $("next").addEventListener("click", () => go(1));
-$("accept").addEventListener("click", () => (open() && !open().code ? take([open()]) : go(1, edits())));
+$("accept").addEventListener("click", () => take([open()]));
 $("accept-all").addEventListener("click", () => take(edits()));
 $("undo").addEventListener("click", takeBack);
 $("copy").addEventListener("click", copy);
