@@ -69,6 +69,8 @@ def test_one_tap_after_a_long_text_is_pasted_on_a_phone_shows_the_first_correcti
     expect(card(page)).to_contain_text("With the subject 'she'")
     expect(page.locator(".mark.open")).to_be_in_viewport()
     bar = page.get_by_role("group", name="Decide")
+    for button in bar.get_by_role("button").all():  # of which only the icon is seen
+        expect(button).to_have_accessible_name(button.get_attribute("title") or "a title")
     above, sheet, mark = (each.bounding_box() for each in (bar, cards(page).first, page.locator(".mark.open")))
     assert (sheet["x"], sheet["width"]) == (0, 390) and sheet["y"] + sheet["height"] == pytest.approx(844, abs=1)
     assert (
