@@ -253,6 +253,21 @@ def test_a_draft_outlives_a_reload_in_its_tab_alone_until_it_is_forgotten(page: 
     expect_text(page, "My secret goed home.")
 
 
+def test_what_was_ignored_stays_ignored_after_a_reload_until_the_draft_is_forgotten(page: Page) -> None:
+    write(page, LETTERS)
+    marks(page).first.click()
+    card(page).get_by_role("button", name="Ignore").click()
+    expect(marks(page)).to_have_text(["was"])
+
+    page.reload()
+    expect(marks(page)).to_have_text(["was"])
+    expect_count(page, "1 correction")
+    page.get_by_role("button", name="Forget it").click()
+    assert page.evaluate("sessionStorage.length") == 0
+    write(page, LETTERS)
+    expect(marks(page)).to_have_text(["wrote", "was"])
+
+
 def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, site: str, tmp_path: Path) -> None:
     preferences = {"profile": {"default_content_setting_values": {"cookies": 2}}}  # all of them are blocked
     (tmp_path / "Default").mkdir()

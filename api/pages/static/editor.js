@@ -58,13 +58,13 @@ export const placesOf = (state) => state.field(places);
 export const decisionsOf = (state) => state.field(decisions);
 export const isDecision = ({ effects }) => effects.some((effect) => effect.is(decide));
 
-/** `about` has: `parent`, `text`, `update(update)`, called after each; `next()`, for its key; `margins()`, in px, of what covers the text. */
-export function createEditor({ parent, text, update, next, margins }) {
+/** `about` has: `parent`, `text`, `ignored`, signatures; `update(update)`, called after each; `next()`, for its key; `margins()`, in px, of what covers the text. */
+export function createEditor({ parent, text, ignored = [], update, next, margins }) {
   return new EditorView({
     parent,
     doc: text,
     extensions: [
-      places, decisions, takenBack, history(),
+      places, decisions.init(() => ({ accepted: 0, ignored: new Set(ignored) })), takenBack, history(),
       keymap.of([
         { key: "Mod-Enter", run: () => (next(), true) },
         { key: "Escape", run: (view) => openPlace(view, null) },

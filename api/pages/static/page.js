@@ -9,7 +9,7 @@ import { Learner } from "./learner.js";
 import { Refused, correct } from "./service.js";
 import { paragraphs, signature } from "./text.js";
 
-const DRAFT = "miniserve.draft";
+const DRAFT = "miniserve.draft", IGNORED = "miniserve.ignored";
 const PAUSE_MS = 400;
 const BELOW = 80; // px in view below an open place: mostly the next one
 const SLOW_MS = 250; // a longer wait for an answer is shown
@@ -34,7 +34,7 @@ const cards = new Cards($("cards"), {
   leave: () => leave(),
 });
 const view = createEditor({
-  parent: $("editor"), text: kept(TAB, DRAFT) ?? "", update: updated, next: () => goFromText(),
+  parent: $("editor"), text: kept(TAB, DRAFT) ?? "", ignored: kept(TAB, IGNORED)?.split("\n"), update: updated, next: () => goFromText(),
   margins: () => ({ top: $("bar").offsetHeight, bottom: BELOW + (narrow.matches ? $("cards").offsetHeight : 0) }),
 });
 
@@ -58,6 +58,7 @@ function updated(update) {
     keep(TAB, DRAFT, text());
   }
   if (update.docChanged || isDecided) {
+    keep(TAB, IGNORED, [...decisionsOf(update.state).ignored].join("\n"));
     settle();
     schedule(isDecided ? 0 : PAUSE_MS);
   } else draw();
