@@ -11,6 +11,7 @@ import { paragraphs, sentences } from "./text.js";
 
 const KEPT = "miniserve.learner";
 const MOST = 3; // reasons shown
+const OFTEN = 2; // mistakes of one reason
 const COUNTED_MS = 600; // a count is written within 250 ms of its answer
 const EXAMPLES = {
   irregular_past: "He *goed* -> *went* to school.",
@@ -105,7 +106,7 @@ export class Learner {
     const id = this.#id, response = id && await fetchWithKey(`/learners/${id}`).catch(() => null);
     const reasons = response?.ok ? (await response.json()).reasons : [];
     if (id !== this.#id) return; // it was turned off meanwhile
-    const most = reasons.toSorted((a, b) => b.count - a.count).slice(0, MOST);
+    const most = reasons.filter(({ count }) => count >= OFTEN).toSorted((a, b) => b.count - a.count).slice(0, MOST);
     $("learner-list").replaceChildren(...most.map(item));
     $("learner").hidden = most.length === 0;
   }
