@@ -33,7 +33,7 @@ function askForKey() {
       settle();
     };
     const giveUp = () => end(() => reject(new DOMException(NOT_ASKED, "AbortError")));
-    document.getElementById("key-problem").textContent = key && "This key is not valid, or not any more.";
+    document.getElementById("key-problem").textContent = key && "This key is not valid, or no longer valid.";
     document.getElementById("key-cancel").onclick = giveUp;
     dialog.oncancel = giveUp;
     document.getElementById("key-form").onsubmit = (event) => {
