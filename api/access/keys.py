@@ -129,7 +129,7 @@ def admit_of(path: str) -> Callable[[str], Account | None]:
             how = "send it as Authorization: Bearer <key>, or in the form of an editor as apiKey"
             raise Unauthorized(f"This server asks for an API key: {how}.")
         if (account := keys.account_of(key)) is None:
-            raise Unauthorized("The API key is not valid, or not any more; ask the operator for a key.")
+            raise Unauthorized("The API key is not valid, or no longer valid; ask the operator for a key.")
         return account
 
     return admit

@@ -40,7 +40,7 @@ def add(app: Api, services: Services) -> None:
     async def show(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:
         fields = await learners.find(_learner(exchange, learner_id))
         if not fields:
-            raise NotFound("Nothing is counted for a learner with this id, or not any more.")
+            raise NotFound("Nothing is counted, or no longer counted, for a learner with this id.")
         return json_reply(document_of(learner_id, fields))
 
     @app.delete("/learners/<path:learner_id>")
