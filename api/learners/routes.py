@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from werkzeug.routing import PathConverter
+
 from api.grammar.correction import Correction
 from api.grammar.reasons import Reason
 from api.http.app import Api, Services
@@ -17,6 +19,12 @@ from api.service.exchange import Exchange
 from scheduler.errors import NotFound
 from worker.queue.learners import Answered, Learners
 from worker.queue.protocol import MailboxLimits
+
+
+class _AnyLines(PathConverter):
+    """An id may have several lines, as in a body."""
+
+    regex = "[^/](?s:.*?)"
 
 
 def add(app: Api, services: Services) -> None:
@@ -35,6 +43,8 @@ def add(app: Api, services: Services) -> None:
     if services.settings.uses_queue:
         app.reports.append(learners)
         app.listeners.append(note)
+
+    app.url_map.converters["path"] = _AnyLines
 
     @app.get("/learners/<path:learner_id>")
     async def show(exchange: Exchange, _: IncomingRequest, learner_id: str) -> Reply:

@@ -45,6 +45,12 @@ def test_an_answer_that_is_fetched_is_counted_for_who_fetches_it(
     assert noted == [(noted[0][0], False), (noted[0][0], True), (noted[2][0], False), (noted[2][0], True)] + noted[:2]
 
 
+def test_an_id_of_two_lines_can_be_forgotten(mailbox: FakeMailbox) -> None:
+    routes = create_site(corrector_of(mailbox), Settings()).url_map.bind("here")
+
+    assert routes.match("/learners/a\nb", method="DELETE")[1] == {"learner_id": "a\nb"}
+
+
 def test_what_is_no_number_of_ours_counts_as_nothing() -> None:
     fields = {"since": "x", "corrections": "9" * 99, "n:habit": "-5", "at:habit": "1e9", "v:habit:go": "?"}
 
