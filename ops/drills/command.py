@@ -72,7 +72,10 @@ def chaos(names: tuple[str, ...], quick: bool, seed: int, **asked: Any) -> None:
 def _hold(drill: Drill, is_quick: bool, seed: int) -> Result:
     """With a line on standard error where a person looks on."""
     with Console(stderr=True).status(drill.name) as status:
-        show = lambda share, words: status.update(f"{drill.name}: {min(1.0, share):.0%}, {words}")  # noqa: E731
+
+        def show(share: float, words: str) -> None:
+            status.update(f"{drill.name}: {min(1.0, share):.0%}, {words}")
+
         return hold(drill, Stage(is_quick, seed, show))
 
 
