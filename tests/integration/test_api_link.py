@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from hiredis import pack_command
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
-from scheduler.errors import NotReady, RequestFailed
+from scheduler.errors import DeadlineExceeded, NotReady, RequestFailed, ServingError
 from tests.mailbox_house import (
     AMPLE,
     RedisHouse,
@@ -28,6 +29,7 @@ from tests.mailbox_house import (
     eventually,
     take,
     unblocked,
+    waiting,
 )
 from tests.pace import patient
 from tests.recorded_requests import a_record
@@ -155,9 +157,18 @@ def api_of_hung_redis(
     api.close()
 
 
-def assert_refused_in_time(api: SubmittingMailbox, wanted: Submission) -> None:
-    with pytest.raises(NotReady):
-        unblocked(lambda: (api.enqueue(wanted), api.wait(wanted, 3600.0)))
+def assert_refused_in_time(
+    api: SubmittingMailbox, wanted: Submission, allowed_s: float = 3600.0, error: type[ServingError] = NotReady
+) -> None:
+    wanted.within_s = allowed_s
+
+    async def correct() -> None:
+        await api.own.enqueue(waiting(wanted, allowed_s))
+        time.sleep(0.2)  # a busy loop: it looks for calls without a reply before it looks for waits that are over
+        await api.own.wait(wanted)
+
+    with pytest.raises(error):
+        unblocked(lambda: api.call(correct()))
 
 
 @pytest.mark.parametrize("api_of_hung_redis", [False, True], indirect=True)
@@ -171,13 +182,27 @@ def test_a_request_waits_for_a_redis_that_hangs_no_longer_than_its_patience(
         assert_refused_in_time(api_of_hung_redis, wanted)
 
 
+@pytest.mark.parametrize("record", [a_record("r"), a_record("r", is_async=True), a_record("r", "key")])
+def test_a_request_whose_own_deadline_ends_first_is_late_also_where_redis_hangs(
+    api_of_hung_redis: SubmittingMailbox, record: Submission
+) -> None:
+    wanted = api_of_hung_redis.recorded(record, [a_request("r")])
+
+    assert_refused_in_time(api_of_hung_redis, wanted, 0.15, DeadlineExceeded)
+
+
+@pytest.mark.parametrize(("allowed_s", "error"), [(3600.0, NotReady), (0.15, DeadlineExceeded)])
 @pytest.mark.parametrize("names", [["a"], ["a", "b"]])
 def test_what_redis_accepts_after_its_client_was_refused_is_called_off(
-    private_redis: EmbeddedRedis, api_of_hung_redis: SubmittingMailbox, names: list[str]
+    private_redis: EmbeddedRedis,
+    api_of_hung_redis: SubmittingMailbox,
+    names: list[str],
+    allowed_s: float,
+    error: type[ServingError],
 ) -> None:
     wanted = a_bare_submission(list(map(a_request, names)))
     wanted.may_be_known = False
-    assert_refused_in_time(api_of_hung_redis, wanted)
+    assert_refused_in_time(api_of_hung_redis, wanted, allowed_s, error)
 
     os.kill(private_redis.pid, signal.SIGCONT)
 

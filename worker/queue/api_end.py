@@ -79,7 +79,7 @@ class RedisApiMailbox(ApiMailbox):
         if self._is_closed:
             raise admission.shutting_down()
         admission.check_that_it_may_fit(wanted.requests, self._limits, wanted.manner is ReplyMode.ASYNC)
-        patience_s = SUBMIT_PATIENCE_S if wanted.within_s is None else min(SUBMIT_PATIENCE_S, wanted.within_s)
+        patience_s = min(SUBMIT_PATIENCE_S, wanted.left_s())
         self._add(wanted)
         if wanted.manner is ReplyMode.WAIT and not wanted.may_be_known and len(wanted.requests) == 1:
             self._link.post(wanted, patience_s, self._note_reply)
@@ -96,6 +96,8 @@ class RedisApiMailbox(ApiMailbox):
                 self.abandon(wanted)
             else:
                 self._remove(wanted)
+            if isinstance(error, NotReady) and not wanted.left_s():  # its own deadline ended the wait, not Redis
+                raise admission.expired() from error
             raise
         self._remove(wanted)
         wanted.join(reply[1].decode())
@@ -106,6 +108,8 @@ class RedisApiMailbox(ApiMailbox):
 
     def _note_reply(self, wanted: Submission, reply: Any, run_id: str) -> None:
         """The reply to a plain request, which gets its refusal for an answer."""
+        if isinstance(reply, Exception) and not wanted.left_s():
+            return  # its own deadline ended the wait, not Redis: `wait` raises that, and cancels it
         try:
             self._conclude(wanted, reply, run_id)
         except ServingError as refusal:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scheduler.errors import ServingError
@@ -95,7 +96,7 @@ class Submission:
     may_be_known: bool = True  # else all its ids are random and were never sent
     when_left: WhenLeft | None = None  # None: nobody can leave
     allowed_s: float | None = None  # by the client, and the server: its answers are waited for no longer
-    until_s: float = 0.0  # by time.monotonic(): until then, all of them
+    until_s: float = inf  # by time.monotonic(): until then, all of them
 
     is_joined: bool = field(default=False, init=False)  # to an earlier request with its key
     accepted_s: float = field(default=0.0, init=False)  # by time.perf_counter(); 0 until the queue has confirmed it
