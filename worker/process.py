@@ -14,6 +14,7 @@ from time import monotonic
 from scheduler.settings import Settings
 from worker.actor import Actor
 from worker.engine import Engine, load_engine
+from worker.model.weights import DEFAULT_PATH, digest
 from worker.queue.connection import Address
 from worker.queue.worker_end import WorkerMailbox
 
@@ -30,7 +31,7 @@ def serve(
     `prepare` gets the engine before it serves, and gives back the one that does, and what feeds it.
     """
     engine, end = prepare(load_engine(settings, tokenizer_fingerprint, clock=monotonic))
-    logger.info("model loaded", extra={"weights": engine.model.weights.fingerprint})
+    logger.info("model loaded", extra={"sha256": digest(DEFAULT_PATH)[:16]})
     mailbox = end(Address(settings.redis_url))
     actor = Actor(engine, mailbox, settings.grace_s)
     for number in (signal.SIGTERM, signal.SIGINT):

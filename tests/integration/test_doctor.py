@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 from redis import Redis
 
+from ops.run import processes
 from ops.run.doctor import Finding, examine
 from ops.run.embedded_redis import EmbeddedRedis
 from tests import guarded_redis
 from tests.guarded_redis import GuardedRedis
+from tests.mailbox_house import eventually
+from tests.running_system import child
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +26,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedRedis]:
 def of_redis(url: str) -> dict[str, Finding]:
     return {finding.check: finding for finding in examine({}, url) if finding.check in ("Redis", "clock")
             or finding.check.startswith("Redis ")}  # fmt: skip
+
+
+def test_it_names_the_weights_as_the_log_of_a_worker_does(redis_url: str) -> None:
+    with child(*processes.miniserve_command("worker", "--redis-url", redis_url)) as worker:
+        named = eventually(lambda: re.search(r"model loaded.*(sha256)\W+(\w+)", worker.said()), within_s=20.0)
+
+    (model,) = [finding.found for finding in examine({}) if finding.check == "model"]
+    assert " ".join(named.groups()) in model
 
 
 @pytest.mark.parametrize("user", ["api", "worker"])

@@ -75,7 +75,6 @@ class Weights:
     """Everything the forward pass reads, folded."""
 
     config: ModelConfig
-    fingerprint: str
     tokenizer_fingerprint: str
     tok_emb: np.ndarray  # (V, C), centred
     pos_emb: np.ndarray  # (P, C), centred
@@ -121,7 +120,6 @@ def fold(tensors: dict[str, np.ndarray], config: ModelConfig, tokenizer_fingerpr
     _put_side_by_side([*(getattr(layer, name) for layer in layers for name in LayerWeights.__slots__), unembedding])
     return Weights(
         config=config,
-        fingerprint=fingerprint(config, tokenizer_fingerprint),
         tokenizer_fingerprint=tokenizer_fingerprint,
         tok_emb=_centred(tensors["tok_emb"]),
         pos_emb=_centred(tensors["pos_emb"]),

@@ -37,7 +37,7 @@ class MovableDecoder(GreedyDecoder):
 def weights_digest(weights: Weights) -> bytes:
     """Of what keys and values depend on: they mean nothing to other weights."""
     digest = blake2b(digest_size=16)
-    digest.update(f"{_VERSION} {weights.fingerprint} {weights.config}".encode())
+    digest.update(f"{_VERSION} {weights.tokenizer_fingerprint} {weights.config}".encode())
     for matrix in (weights.tok_emb, *(layer.kv.blocks for layer in weights.layers)):
         digest.update(matrix.tobytes())
     return digest.digest()
