@@ -19,6 +19,7 @@ from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from miniserve_training.model.batches import Batch, batch_stream
 from miniserve_training.model.export import export, read_twin, weights_origin
+from miniserve_training.model.growth import widened
 from miniserve_training.model.progress import MetricsLog
 from miniserve_training.model.streams import background_batches
 from miniserve_training.model.trainer import Trainer
@@ -43,7 +44,10 @@ def train(options: TrainOptions) -> Path:
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     checkpoint, tokenizer, start = options.out / "checkpoint.pt", Tokenizer.load(), options.start_from
-    twin = read_twin(start, tokenizer) if start else Twin(TwinConfig(vocab_size=tokenizer.vocab_size))
+    if start:
+        twin = widened(read_twin(start, tokenizer), options.width)
+    else:
+        twin = Twin(TwinConfig(vocab_size=tokenizer.vocab_size, width=options.width))
     trainer = Trainer(options, twin, weights_origin(start) if start else None)
     if checkpoint.exists():
         trainer.load(checkpoint)
