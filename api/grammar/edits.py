@@ -1,6 +1,6 @@
 """Decides which proposals of the model become edits of the sentence, and makes them.
 
-It asks the guard and the rules on the words around, and makes two edits that hold only together whole or not at all.
+It asks the guard and the rules on the words around, which may speak for an edit, too, and makes two edits that hold only together whole or not at all.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from api.grammar.proposals import (
 )
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
+from api.grammar.surroundings.evidence import borne_out, speaks_for
 from api.grammar.surroundings.vetoes import speak_against
 from api.grammar.verb_words import VerbWords
 
@@ -147,7 +148,9 @@ class EditMaker:
             return None
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
-        return Edit(about.start, about.end, original, text, about.reason, explain(facts), about.confidence, verb)
+        is_borne_out = first is last and speaks_for(draft.sentence, about, self._words)
+        confidence = borne_out(about.confidence) if is_borne_out else about.confidence
+        return Edit(about.start, about.end, original, text, about.reason, explain(facts), confidence, verb)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""

@@ -21,7 +21,11 @@ from safetensors.numpy import save_file
 
 from api.grammar.correction import Edit
 from api.grammar.edit_script import REASONS, TAG_IDS
+from api.grammar.proposals import Proposal
+from api.grammar.surroundings.evidence import LOG_ODDS, speaks_for
 from api.grammar.tokenizer import Tokenizer
+from api.grammar.verb_words import VerbWords
+from api.grammar.verbs import VerbTable
 from ops.evaluation.scores import Result, is_right
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
@@ -53,37 +57,44 @@ class Samples:
     """Edits of uncalibrated weights: what is known of each (N, features), whether it is right, and what it counts."""
 
     features: np.ndarray
+    evidence: np.ndarray  # log-odds that the API adds
     right: np.ndarray
     weights: np.ndarray
 
 
 def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
     """Of wrong sentences that are not natural only the edits that mend them count: such sentences are no forecast."""
-    rows, right = [], []
+    rows, evidence, right = [], [], []
     for result in results:
         share = _long_share(result.item.sentence)
         for edit in result.answer.edits:
             if (is_good := is_right(result.item, result.answer, edit)) or are_natural:
-                rows.append(_features(edit, share))
+                evidence.append(LOG_ODDS if _is_borne_out(result.item.sentence, edit) else 0.0)
+                rows.append(_features(edit, evidence[-1], share))
                 right.append(is_good)
     features = np.array(rows).reshape(len(rows), _SHARED + 2 * len(REASONS))
     weights = (
         np.where(right, _WEIGHT_RIGHT, 1.0) if are_natural else np.full(len(rows), _WEIGHT_OF_FILE / max(1, len(rows)))
     )
-    return Samples(features, np.array(right, dtype=float), weights)
+    return Samples(features, np.array(evidence), np.array(right, dtype=float), weights)
 
 
-def _features(edit: Edit, share: float) -> np.ndarray:
-    certainty = _certainty(edit.confidence)
+def _is_borne_out(sentence: str, edit: Edit) -> bool:
+    words = tuple(edit.original.split()), tuple(edit.replacement.split())
+    return speaks_for(sentence, Proposal(0, *words, edit.reason, edit.start, edit.end, " ", 1.0), _words())
+
+
+def _features(edit: Edit, evidence: float, share: float) -> np.ndarray:
+    certainty = _certainty(edit.confidence, evidence)
     row = np.zeros(_SHARED + 2 * len(REASONS))
     row[:_SHARED] = 1.0, certainty, share, share * certainty
     row[_SHARED + 2 * REASONS.index(edit.reason) :][:2] = 1.0, certainty
     return row
 
 
-def _certainty(confidence: float) -> float:
+def _certainty(confidence: float, evidence: float) -> float:
     """That of uncalibrated weights, by the rounded confidence."""
-    log_odds = log(confidence / (1 - confidence))
+    log_odds = log(confidence / (1 - confidence)) - evidence
     return _CERTAINTY_PER_STEP * (round(log_odds / LOG_ODDS_PER_STEP) + EVEN_ODDS - 1)
 
 
@@ -99,6 +110,11 @@ def _tokenizer() -> Tokenizer:
     return Tokenizer.load()
 
 
+@cache
+def _words() -> VerbWords:
+    return VerbWords(VerbTable.load())
+
+
 def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int, _Line], _Line]:
     """The line of each tag, (constant, slope), and what a long sentence adds. No slope falls."""
     all_of_them = (natural, *wrong)
@@ -108,9 +124,11 @@ def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int
         np.concatenate([some.right for some in all_of_them]),
         np.concatenate([some.weights for some in all_of_them]),
         ridge,
+        np.concatenate([some.evidence for some in all_of_them]),
     )
     scores = np.stack([np.ones(len(natural.right)), natural.features @ fitted], axis=1)
-    constant, slope = regression(scores, natural.right, np.ones(len(natural.right)), np.full(2, _RIDGE))
+    once = np.ones(len(natural.right))
+    constant, slope = regression(scores, natural.right, once, np.full(2, _RIDGE), natural.evidence)
     fitted *= max(slope, 0.0)
     fitted[0] += constant
     lines, long = fitted[:2] + fitted[_SHARED:].reshape(-1, 2), fitted[2:_SHARED]
@@ -119,11 +137,13 @@ def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int
     return dict(zip(tags, map(tuple, lines.round(3).tolist()), strict=True)), tuple(long.round(3).tolist())
 
 
-def regression(features: np.ndarray, right: np.ndarray, weights: np.ndarray, ridge: np.ndarray) -> np.ndarray:
-    """The coefficients of the log-odds, by Newton's method."""
+def regression(
+    features: np.ndarray, right: np.ndarray, weights: np.ndarray, ridge: np.ndarray, known: np.ndarray
+) -> np.ndarray:
+    """The coefficients of the log-odds, of which a part is known, by Newton's method."""
     found = np.zeros(features.shape[1])
     for _ in range(50):
-        expected = 1 / (1 + np.exp(-features @ found))
+        expected = 1 / (1 + np.exp(-features @ found - known))
         gradient = features.T @ (weights * (right - expected)) - ridge * found
         curvature = (features.T * (weights * expected * (1 - expected))) @ features + np.diag(ridge)
         step = np.linalg.solve(curvature, gradient)

@@ -33,9 +33,9 @@ _ONE_BE = frozenset(["is", "was", "isn't", "wasn't"])
 _MANY_BE = frozenset(["are", "were", "aren't", "weren't"])
 _BE_OF_TWO = frozenset(["are", "were"])
 # One word for many, or a plural without -s: "a number of cars have", "the rich have".
-_CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
+CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
 # With 'the' many people: "the rich have".
-_PEOPLE = LISTS["people"]
+PEOPLE = LISTS["people"]
 _MOST = frozenset(["bulk", "majority", "rest"])  # with either number
 _NO_PERSONS = LISTS["no_persons"]
 _BEHIND_NEED = LISTS["behind_need"]
@@ -91,7 +91,7 @@ def _may_be_a_verb(word: str, context: Context) -> bool:
 
 def is_of_things_that_do(context: Context) -> bool:
     """Return whether the subject is a plural with an -ing before it, and no activity: "Rising costs [is] a problem"."""
-    if not _makes_singular(context.edit):
+    if not makes_singular(context.edit):
         return False
     subject = without_adverbs(context.clause_before)
     if len(subject) < 2 or not context.has_form(subject[0], "ing"):
@@ -107,7 +107,7 @@ def is_of_things_that_do(context: Context) -> bool:
 
 def is_of_latin_plural(context: Context) -> bool:
     """Return whether the subject is a plural that lacks an -s: "Data [was] collected", "The media [has] reported"."""
-    if not _makes_singular(context.edit):
+    if not makes_singular(context.edit):
         return False
     subject = context.clause_before
     if not subject or subject[-1] in word_sets.QUESTION_WORDS | _POINTING:  # "Are the data ready?"
@@ -126,29 +126,29 @@ def is_of_latin_plural(context: Context) -> bool:
 
 def is_of_one_thing(context: Context) -> bool:
     """Return whether the subject is one thing, and no crowd: "The first dataset [have]", "A class of stars [show]"."""
-    if not _makes_plural(context.edit):
+    if not makes_plural(context.edit):
         return False
     if _is_activity(context):
         return True
     head = _head(context) or _noun_right_before(context) or _noun_of_clause_before(context)
-    return head is not None and not is_plural(head) and head not in _CROWDS | _PEOPLE and not head.endswith("men")
+    return head is not None and not is_plural(head) and head not in CROWDS | PEOPLE and not head.endswith("men")
 
 
 def is_of_a_quoted_name(context: Context) -> bool:
     """Return whether the subject is a name in quotation marks: "If 'options' [contain] it", '"Two Rivers" [were]'."""
-    found = _QUOTED.search(context.text_before) if _makes_plural(context.edit) else None
+    found = _QUOTED.search(context.text_before) if makes_plural(context.edit) else None
     previous = context.text_before[: found.start()].lower().split()[-1:] if found else ["the"]
     return _BEFORE_MANY.isdisjoint(previous)
 
 
 def is_of_many_things(context: Context) -> bool:
     """Return whether the subject is a plural: "Certain macros [is]", "The rooms in the house [has]"."""
-    if not _makes_singular(context.edit):
+    if not makes_singular(context.edit):
         return False
     head = _head(context)
     if head is None or head in LISTS["amounts"] | word_sets.SINGULAR_NOUNS_IN_S | nouns.NAMES_IN_S:
         return False
-    is_of_people = head in _PEOPLE and context.clause_before[-2:-1] == ["the"]
+    is_of_people = head in PEOPLE and context.clause_before[-2:-1] == ["the"]
     if head in _MOST or is_of_people or not is_plural(head):
         return head in _MOST or is_of_people
     return _SINGULAR_DETERMINERS.isdisjoint(context.clause_before)
@@ -162,7 +162,7 @@ def is_of_either_number(context: Context) -> bool:
 
 def is_before_many_things(context: Context) -> bool:
     """Return whether a plural follows: "There [is] two open doors"."""
-    if not _makes_singular(context.edit) or _POINTING.isdisjoint(context.before[-1:]):
+    if not makes_singular(context.edit) or _POINTING.isdisjoint(context.before[-1:]):
         return False
     after = context.clause_after
     end = next((at for at, word in enumerate(after) if word in _AFTER_NOUNS), len(after))
@@ -172,7 +172,7 @@ def is_before_many_things(context: Context) -> bool:
 def is_of_two_things(context: Context) -> bool:
     """Return whether 'and' with a determiner joins two subjects: "The joy of it and the pain [is] close"."""
     words = context.clause_before
-    if not _makes_singular(context.edit) or "and" not in words or not LISTS["one_or_both"].isdisjoint(words):
+    if not makes_singular(context.edit) or "and" not in words or not LISTS["one_or_both"].isdisjoint(words):
         return False
     at = len(words) - 1 - words[::-1].index("and")
     first, other = words[:at], words[at + 1 :]
@@ -238,7 +238,7 @@ def _head(context: Context) -> str | None:
     is_noun = bool(noun) and word_sets.CLOSED_CLASS.isdisjoint(noun) and (first > 0 or not noun[0].endswith("ing"))
     if (
         not is_noun
-        or any(_is_verbal(context, word) for word in noun[1:])
+        or any(is_verbal(context, word) for word in noun[1:])
         or not _INNER.issuperset(word for word in rest if word in word_sets.CLOSED_CLASS)
     ):
         return None
@@ -270,13 +270,13 @@ def _noun_of_clause_before(context: Context) -> str | None:
     return words[0] if is_clause and words[0] not in word_sets.CLOSED_CLASS else None
 
 
-def _is_verbal(context: Context, word: str) -> bool:
+def is_verbal(context: Context, word: str) -> bool:
     return word.endswith(("ing", "ed", "ly")) or context.has_form(word, "participle")
 
 
-def _makes_singular(edit: Proposal) -> bool:
+def makes_singular(edit: Proposal) -> bool:
     return edit.reason is Reason.SVA_SG or edit.replacement[0].lower() in _ONE_BE
 
 
-def _makes_plural(edit: Proposal) -> bool:
+def makes_plural(edit: Proposal) -> bool:
     return edit.reason is Reason.SVA_PL or edit.replacement[0].lower() in _MANY_BE

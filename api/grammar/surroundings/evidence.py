@@ -1,0 +1,209 @@
+"""Finds edits that the words around bear out, so that the model need not be as sure of them: "The new vessel [is]".
+
+Each rule is the reverse of a veto: word classes, places and closed lists show that the old text is wrong there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import exp
+
+from api.grammar import nouns, word_sets
+from api.grammar.lists import LISTS
+from api.grammar.memo import memo
+from api.grammar.proposals import Proposal
+from api.grammar.reasons import Reason
+from api.grammar.surroundings.agreement import CROWDS, PEOPLE, is_verbal, makes_singular
+from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.verb_words import VerbWords, parts_of
+
+# What it adds to the log-odds of an edit: 1.3 in 215 edits of natural text, more where more sentences are wrong.
+LOG_ODDS = 1.4
+_ONE_PRONOUNS = frozenset("he she it this that".split())
+_JOINING = frozenset("and or nor than as like & but".split())
+_BEFORE_A_CLAUSE = word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | frozenset("then how why what where".split())
+_OPENS_A_CLAUSE = _BEFORE_A_CLAUSE - {"and", "or", "than", "as"}
+_UNREAL = frozenset("if though wish wishes wished suppose unless would whether lest".split())  # "if he were"
+_OF_ONE = frozenset("the a an this that my your his her its our their every each another".split())
+_CROWDS = CROWDS | PEOPLE | frozenset("few couple great large small wide whole good huge latter former".split())
+_NOT_ONE = word_sets.SINGULAR_NOUNS_IN_S | LISTS["amounts"]
+_BE = frozenset("is are was were be been being isn't aren't wasn't weren't".split())
+_DO = frozenset("do does did done doing".split())
+_OPENS_AN_OBJECT = word_sets.DETERMINERS | word_sets.OBJECT_PRONOUNS
+_EITHER = frozenset("can will may might".split())  # modals that are nouns and names, too
+_LONGEST_NAME = 4
+
+
+def speaks_for(sentence: str, edit: Proposal, words: VerbWords) -> bool:
+    """Return whether the words around the edit show that it mends a mistake."""
+    rule = _RULES.get(edit.reason)
+    return rule is not None and rule(Context(sentence, edit, words))
+
+
+@memo
+def borne_out(confidence: float) -> float:
+    """Return the confidence in an edit that the words around bear out. Without calibration it stays 1."""
+    return 1.0 if confidence == 1.0 else round(confidence / (confidence + (1 - confidence) * exp(-LOG_ODDS)), 2)
+
+
+def _agrees(context: Context) -> bool:
+    """Return whether the subject is plain to see, right before the verb, and asks for the new form."""
+    if context.before[-1:] == ["there"]:
+        return _is_before_one(context)
+    words = _before(context)
+    if not words or (parts_of(context.edit.source[0])[0] == "were" and not _UNREAL.isdisjoint(words)):
+        return False
+    last, before = words[-1], words[:-1]
+    if last in ("who", "which", "that") and before and not _is_closed(before[-1]):
+        return _agrees_with_antecedent(context, before)
+    if last in word_sets.SUBJECT_PRONOUNS | {"this", "that"}:
+        return _agrees_with_pronoun(context, last, before[-1] if before else ".")
+    return _agrees_with_name(context) or _agrees_with_noun(context, words)
+
+
+def _before(context: Context) -> Sequence[str]:
+    """Return the words before the edit without the adverbs at their end."""
+    words = context.before
+    end = len(words)
+    while end and (words[end - 1] in word_sets.ADVERBS or _is_manner(words[end - 1])):
+        end -= 1
+    return words[:end]
+
+
+def _is_manner(word: str) -> bool:
+    """Return whether the word is an adverb in -ly."""
+    return word.endswith("ly") and word not in word_sets.NOT_ADVERBS
+
+
+def _agrees_with_pronoun(context: Context, pronoun: str, previous: str) -> bool:
+    """Return whether the pronoun is a subject, and of the new form's number: "They [are]", "when it [comes]"."""
+    if pronoun in ("this", "that"):
+        is_subject = is_mark(previous)
+    elif pronoun in word_sets.CERTAIN_SUBJECTS:
+        is_subject = previous not in _JOINING
+    else:
+        is_subject = is_mark(previous) or previous in _BEFORE_A_CLAUSE
+    is_of_speaker = pronoun == "i" and context.edit.replacement[0].lower() in ("am", "was", "wasn't", "have", "do")
+    if pronoun == "i" and context.edit.reason is Reason.SVA_BE:
+        return is_subject and is_of_speaker
+    return is_subject and makes_singular(context.edit) is (pronoun in _ONE_PRONOUNS)
+
+
+def _is_before_one(context: Context) -> bool:
+    """Return whether one thing follows: "There [is] a picnic area and a café"."""
+    after = context.clause_after
+    is_one = len(after) > 1 and after[0] in ("a", "an", "another") and after[1] not in _CROWDS
+    return is_one and makes_singular(context.edit) and not is_plural(after[1])
+
+
+def _agrees_with_antecedent(context: Context, before: Sequence[str]) -> bool:
+    """Return whether what the relative clause is about has the new form's number: "a painter who [lives]"."""
+    start = next((at + 1 for at in range(len(before) - 1, -1, -1) if _is_closed(before[at])), 0)
+    if start == len(before):
+        return False
+    if makes_singular(context.edit):
+        return start > 0 and before[start - 1] in ("a", "an", "this", "another") and _is_one(before[-1])
+    return before[:start][-2:-1] != ["of"] and before[:start][-1:] != ["of"] and _are_many(context, before[-1])
+
+
+def _is_closed(word: str) -> bool:
+    return is_mark(word) or word in word_sets.CLOSED_CLASS
+
+
+def _agrees_with_name(context: Context) -> bool:
+    """Return whether a name alone is the subject: "Dr. Nigma [is] a dentist". With other verbs it may be a command."""
+    words = [*context.before_as_written]
+    while words and words[-1].lower() in word_sets.ADVERBS:
+        words.pop()
+    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if is_mark(words[at]) and words[at] != "."), 0)
+    name = words[start:]
+    is_sure = context.edit.reason is Reason.SVA_BE or len(words) > 1
+    return (
+        0 < len(name) <= _LONGEST_NAME
+        and is_sure
+        and makes_singular(context.edit)
+        and all(word == "." or (word[0].isupper() and word.lower() not in word_sets.CLOSED_CLASS) for word in name)
+        and not is_plural(name[-1].lower())
+    )
+
+
+def _agrees_with_noun(context: Context, words: Sequence[str]) -> bool:
+    """Return whether a noun with what belongs to it begins the clause, and asks for the form: "The colour of it [is]"."""
+    start = next(
+        (at + 1 for at in range(len(words) - 1, -1, -1) if is_mark(words[at]) or words[at] in _OPENS_A_CLAUSE), 0
+    )
+    subject = words[start:]
+    has_determiner = subject != [] and (subject[0] in word_sets.DETERMINERS or subject[0] in word_sets.AMOUNTS)
+    phrase = subject[has_determiner:]
+    end = next((at for at, word in enumerate(phrase) if word in word_sets.PREPOSITIONS), len(phrase))
+    noun, rest = phrase[:end], phrase[end:]
+    if not noun or any(map(str.isdigit, subject)) or not LISTS["unclear"].isdisjoint(subject):
+        return False
+    if not word_sets.CLOSED_CLASS.isdisjoint(noun) or any(is_verbal(context, word) for word in noun[1:] + rest):
+        return False
+    if not (word_sets.DETERMINERS | word_sets.PREPOSITIONS).issuperset(word_sets.CLOSED_CLASS.intersection(rest)):
+        return False
+    if makes_singular(context.edit):
+        return has_determiner and subject[0] in _OF_ONE and _is_one(noun[-1])
+    is_of_one = has_determiner and subject[0] in ("a", "an", "this", "that", "every", "each", "another")
+    return not rest and not is_of_one and _are_many(context, noun[-1])
+
+
+def _is_one(noun: str) -> bool:
+    return not is_plural(noun) and noun not in _CROWDS and not noun.endswith("men")
+
+
+def _are_many(context: Context, noun: str) -> bool:
+    is_name = noun in nouns.NAMES_IN_S or noun.title() in context.text_before.lstrip()[1:]
+    return is_plural(noun) and noun not in _NOT_ONE and not is_name
+
+
+def _is_of_an_infinitive(context: Context) -> bool:
+    """Return whether 'to' stands right before a finite form: "to [compress] the air"."""
+    source = context.edit.source
+    return context.before[-1:] == ["to"] and len(source) == 1 and not context.has_form(source[0].lower(), "ing")
+
+
+def _is_passive(context: Context) -> bool:
+    """Return whether a form of be stands before a base form: "is widely [used]". Not "all he did was [ask]"."""
+    words = _before(context)
+    source = context.edit.source[0].lower()
+    is_base = context.has_form(source, "base") and not context.words.may_be_past(source)
+    return is_base and not _BE.isdisjoint(words[-1:]) and _DO.isdisjoint(words)
+
+
+def _is_no_word(context: Context) -> bool:
+    """Return whether the old word is the form of no verb but a misspelling of one: "begining"."""
+    source = context.edit.source
+    return len(source) == 1 and source[0].islower() and not context.words.is_right_form(source[0])
+
+
+def _is_of_a_pronoun(context: Context) -> bool:
+    """Return whether a pronoun has a participle for its verb: "he [gave]", written "he given"."""
+    return not word_sets.CERTAIN_SUBJECTS.isdisjoint(_before(context)[-1:])
+
+
+def _has_an_object(context: Context) -> bool:
+    """Return whether a preposition has a base form with an object: "after [witnessing] the crime"."""
+    is_behind = not (word_sets.PREPOSITIONS - {"than", "like", "with"}).isdisjoint(context.before[-1:])
+    return is_behind and len(context.edit.source) == 1 and not _OPENS_AN_OBJECT.isdisjoint(context.after[:1])
+
+
+def _is_of_a_modal(context: Context) -> bool:
+    """Return whether a modal stands right before: "can't [talk]", "would never [marry]"."""
+    modal = _before(context)[-1:]
+    return modal != [] and modal[0] not in _EITHER and parts_of(modal[0])[0] in word_sets.MODAL_PARTS
+
+
+_RULES: dict[Reason, Callable[[Context], bool]] = {
+    Reason.SVA_SG: _agrees,
+    Reason.SVA_PL: _agrees,
+    Reason.SVA_BE: _agrees,
+    Reason.BASE_TO: _is_of_an_infinitive,
+    Reason.BASE_MODAL: _is_of_a_modal,
+    Reason.PASSIVE_PART: _is_passive,
+    Reason.REG_SPELL: _is_no_word,
+    Reason.ING_SPELL: _is_no_word,
+    Reason.PAST_NOT_PART: _is_of_a_pronoun,
+    Reason.ING_PREP: _has_an_object,
+}

@@ -1,0 +1,90 @@
+"""Edits that the words around bear out, and such as only look like them: `[old>new REASON]` in a sentence."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from api.grammar.proposals import Proposal
+from api.grammar.reasons import Reason
+from api.grammar.surroundings.evidence import borne_out, speaks_for
+from api.grammar.verb_words import VerbWords
+from api.grammar.verbs import VerbTable
+
+_EDIT = re.compile(r"\[(.*?)>(.*?) (\w+)\]")
+WORDS = VerbWords(VerbTable.load())
+
+
+def is_borne_out(text: str) -> bool:
+    found = _EDIT.search(text)
+    assert found is not None
+    old, new, reason = found.groups()
+    edit = Proposal(0, (*old.split(),), (*new.split(),), Reason[reason], found.start(), found.start() + len(old), " ", 0.5)
+    return speaks_for(text[: found.start()] + old + text[found.end() :], edit, WORDS)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The new vessel [are>is SVA_BE] ready.",
+        "However, the airstrip [were>was SVA_BE] bombed.",
+        "The colour of this fish [are>is SVA_BE] grey.",
+        "They say that the practice never [continue>continues SVA_SG] there.",
+        "Parties [is>are SVA_BE] held here.",
+        "These figures [revolves>revolve SVA_PL] slowly.",
+        "Dr. Nigma Talib [are>is SVA_BE] a dentist.",
+        "At home, David [tell>tells SVA_SG] her.",
+        "So I [are>am SVA_BE] in limbo.",
+        "When it [come>comes SVA_SG] to shoes, ask her.",
+        "You name it, we [has>have SVA_PL] it.",
+        "This [are>is SVA_BE] it.",
+        "There [are>is SVA_BE] a picnic area.",
+        "She knows a rapper who [use>uses SVA_SG] it.",
+        "There are programs that [has>have SVA_PL] it.",
+        "He wants to [discussed>discuss BASE_TO] it.",
+        "Mini can't [talked>talk BASE_MODAL].",
+        "It is widely [use>used PASSIVE_PART].",
+        "She was [begining>beginning ING_SPELL] to see.",
+        "He quickly [given>gave PAST_NOT_PART] it up.",
+        "He fled after [witness>witnessing ING_PREP] the crime.",
+    ],
+)
+def test_what_the_words_around_show_to_be_wrong_is_borne_out(text: str) -> None:
+    assert is_borne_out(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A number of them [are>is SVA_BE] ready.",
+        "The crew [are>is SVA_BE] ready.",
+        "The rich [have>has SVA_SG] more.",
+        "The latter [have>has SVA_SG] more.",
+        "If she [were>was SVA_BE] here, I would go.",
+        "Rooms in the house [is>are SVA_BE] cold.",
+        "Ann and he [are>is SVA_BE] here.",
+        "The keys and the lock [are>is SVA_BE] new.",
+        "Emerald Systems [was>were SVA_BE] founded.",
+        "The news [is>are SVA_BE] bad.",
+        "Look [look>looks SVA_SG] here.",
+        "He made it [work>works SVA_SG].",
+        "There [are>is SVA_BE] a few left.",
+        "There [is>are SVA_BE] ten.",
+        "He is one of the painters who [lives>live SVA_PL] here.",
+        "The painter who [live>lives SVA_SG] here.",
+        "It is due to [falling>fall BASE_TO] prices.",
+        "The can [rusted>rust BASE_MODAL].",
+        "All he did was [ask>asked PASSIVE_PART].",
+        "He [planed>planned REG_SPELL] the board.",
+        "The people [given>gave PAST_NOT_PART] it.",
+        "It is for [use>using ING_PREP] at home.",
+        "He [goed>went PAST_IRREG] home.",
+    ],
+)
+def test_what_may_be_right_is_left_to_the_model(text: str) -> None:
+    assert not is_borne_out(text)
+
+
+def test_evidence_makes_a_doubtful_edit_likely_and_leaves_what_is_not_calibrated() -> None:
+    assert (borne_out(0.2), borne_out(0.5), borne_out(1.0)) == (0.5, 0.8, 1.0)
