@@ -1,6 +1,7 @@
 """Decides which proposals of the model become edits of the sentence, and makes them.
 
-It asks the guard and the rules on the words around, which may speak for an edit, too, and makes two edits that hold only together whole or not at all.
+It asks the guard, and the rules on the words around, which speak against an edit or for it. Two edits that hold only
+together it makes whole or not at all.
 """
 
 from __future__ import annotations

@@ -22,7 +22,11 @@ _OF_THE_WHOLE_VERB = frozenset(
     [Reason.EXTRA_BE, Reason.HABIT, Reason.STATIVE, Reason.DO_SUPPORT, Reason.PAST_NOT_PERF, Reason.TENSE_PERF]
 )
 _LIKE_MODALS = frozenset(["need", "dare", "better", "cant"])  # "needn't", "had better"
-_AFTER = {Reason.BASE_MODAL: word_sets.MODAL_PARTS | _LIKE_MODALS, Reason.BASE_DO: word_sets.DO_PARTS | {"d'you"}}
+_AFTER = {
+    Reason.BASE_MODAL: word_sets.MODAL_PARTS | _LIKE_MODALS,
+    Reason.BASE_DO: word_sets.DO_PARTS | {"d'you"},
+    Reason.PERF_PART: word_sets.HAVE_PARTS,
+}
 
 
 @dataclass(slots=True)

@@ -20,7 +20,9 @@ def is_borne_out(text: str) -> bool:
     found = _EDIT.search(text)
     assert found is not None
     old, new, reason = found.groups()
-    edit = Proposal(0, (*old.split(),), (*new.split(),), Reason[reason], found.start(), found.start() + len(old), " ", 0.5)
+    edit = Proposal(
+        0, (*old.split(),), (*new.split(),), Reason[reason], found.start(), found.start() + len(old), " ", 0.5
+    )
     return speaks_for(text[: found.start()] + old + text[found.end() :], edit, WORDS)
 
 

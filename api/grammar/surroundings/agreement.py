@@ -26,7 +26,7 @@ _QUOTED = re.compile(
 )
 _PERIOD = "(?:night|week|month|year|summer|winter|spring|autumn)"
 _FINISHED = re.compile(rf"\b(?:yesterday|ago|last {_PERIOD}|in (?:1[5-9]\d\d|20[01]\d))\b")
-_NEW_CLAUSE = (
+NEW_CLAUSE = (
     word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | word_sets.SUBJECT_PRONOUNS | word_sets.INVERTED_PARTS
 ) - {"than"} | {"to"}  # fmt: skip
 _ONE_BE = frozenset(["is", "was", "isn't", "wasn't"])
@@ -36,10 +36,7 @@ _BE_OF_TWO = frozenset(["are", "were"])
 CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
 # With 'the' many people: "the rich have".
 PEOPLE = LISTS["people"]
-_MOST = frozenset(["bulk", "majority", "rest"])  # with either number
-_NO_PERSONS = LISTS["no_persons"]
-_BEHIND_NEED = LISTS["behind_need"]
-_MAKING = frozenset(["make", "made", "let", "help"])
+_MOST = frozenset(["bulk", "last", "majority", "rest"])  # with either number
 _OBJECT_PRONOUNS = frozenset(["them", "him", "me", "us"])
 _OF = word_sets.PREPOSITIONS | {"and", "or", "to"}
 _FEW = word_sets.AMOUNTS | word_sets.COUNTS | frozenset("such other certain various".split())
@@ -50,6 +47,9 @@ _POINTING = frozenset(["there", "here"])
 _AFTER_NOUNS = word_sets.AFTER_A_NOUN | word_sets.RELATIVE_PRONOUNS | word_sets.CLAUSE_STARTS | {"to"}
 _BEFORE_A_SUBJECT = _OPENING | frozenset("that which what how why whom".split())
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
+_SETTINGS = frozenset(
+    "given specified provided passed omitted set supplied true false none null empty missing on off".split()
+)
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 
 
@@ -86,7 +86,7 @@ def is_over(context: Context) -> bool:
 
 def _may_be_a_verb(word: str, context: Context) -> bool:
     is_verb = word.endswith(("ing", "ed")) or context.words.may_be_past(word)
-    return is_verb or not _NEW_CLAUSE.isdisjoint(parts_of(word))
+    return is_verb or not NEW_CLAUSE.isdisjoint(parts_of(word))
 
 
 def is_of_things_that_do(context: Context) -> bool:
@@ -132,6 +132,15 @@ def is_of_one_thing(context: Context) -> bool:
         return True
     head = _head(context) or _noun_right_before(context) or _noun_of_clause_before(context)
     return head is not None and not is_plural(head) and head not in CROWDS | PEOPLE and not head.endswith("men")
+
+
+def is_of_a_people(context: Context) -> bool:
+    """Return whether the subject is 'the' with a name that may be of many: "The Apache [is]", "the Quarg [wants]"."""
+    if not makes_singular(context.edit):
+        return False
+    *_, article, name = ["", "", *context.before_as_written]
+    is_name = name.istitle() and name.isalpha() and name.lower() not in word_sets.TIME_NOUNS
+    return is_name and article.lower() == "the"
 
 
 def is_of_a_quoted_name(context: Context) -> bool:
@@ -189,30 +198,11 @@ def is_of_speaker_and_another(context: Context) -> bool:
     return is_before or (is_behind and context.edit.source[0].lower() in _BE_OF_TWO)
 
 
-def is_modal_need(context: Context) -> bool:
-    """Return whether 'need' is a modal, which has no -s and no 'to': "He [needs] only ask", "Nobody need [knows]"."""
-    source, before, after = context.edit.source[0].lower(), context.before, context.after
-    if source == "need":
-        is_with_no = not _NO_PERSONS.isdisjoint(before) and after[:1] != [] and context.has_form(after[0], "base")
-        return is_with_no or not _BEHIND_NEED.isdisjoint(after[:1])
-    is_behind = before[-1:] == ["need"] or (before[-2:-1] == ["need"] and before[-1] in _BEHIND_NEED)
-    return is_behind and (before[-1] in _BEHIND_NEED or not _NO_PERSONS.isdisjoint(before))
-
-
-def is_behind_an_auxiliary(context: Context) -> bool:
-    """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
-    words = context.clause_before
-    if len(words) < 2 or not _NEW_CLAUSE.isdisjoint(parts_of(words[-2])) and words[-2] not in word_sets.INVERTED_PARTS:
-        return False
-    is_question = parts_of(words[0])[0] in word_sets.MODAL_PARTS | word_sets.DO_PARTS
-    return (is_question or words[0] in _MAKING) and _NEW_CLAUSE.isdisjoint(words[2:])
-
-
-def is_before_a_verb(context: Context) -> bool:
-    """Return whether a modal follows, so that this is its subject: "if you [fool] can win"."""
-    after = context.after[:1]
-    is_of_you = context.before[-1:] == ["you"] and (context.before[-2:-1] == [] or context.before[-2] in _OPENING)
-    return is_of_you and after != [] and after[0] in word_sets.MODAL_PARTS
+def is_of_a_parameter(context: Context) -> bool:
+    """Return whether a condition is about the name of a parameter: "If vars [is] given", "When names [is] None"."""
+    opening, *name = context.clause_before or [""]
+    is_bare = opening in ("if", "when") and len(name) == 1 and name[0] not in word_sets.CLOSED_CLASS
+    return is_bare and makes_plural(context.edit) and not _SETTINGS.isdisjoint(context.after[:2])
 
 
 def is_of_an_object(context: Context) -> bool:

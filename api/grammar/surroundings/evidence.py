@@ -30,7 +30,9 @@ _NOT_ONE = word_sets.SINGULAR_NOUNS_IN_S | LISTS["amounts"]
 _BE = frozenset("is are was were be been being isn't aren't wasn't weren't".split())
 _DO = frozenset("do does did done doing".split())
 _OPENS_AN_OBJECT = word_sets.DETERMINERS | word_sets.OBJECT_PRONOUNS
+_BEHIND_A_VERB = _OPENS_AN_OBJECT | word_sets.PREPOSITIONS | LISTS["particles"] | {"to"}
 _EITHER = frozenset("can will may might".split())  # modals that are nouns and names, too
+_BEFORE_A_NAME = frozenset(',;:()"\u201c\u2018')
 _LONGEST_NAME = 4
 
 
@@ -115,7 +117,7 @@ def _agrees_with_name(context: Context) -> bool:
     words = [*context.before_as_written]
     while words and words[-1].lower() in word_sets.ADVERBS:
         words.pop()
-    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if is_mark(words[at]) and words[at] != "."), 0)
+    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _BEFORE_A_NAME), 0)
     name = words[start:]
     is_sure = context.edit.reason is Reason.SVA_BE or len(words) > 1
     return (
@@ -128,7 +130,7 @@ def _agrees_with_name(context: Context) -> bool:
 
 
 def _agrees_with_noun(context: Context, words: Sequence[str]) -> bool:
-    """Return whether a noun with what belongs to it begins the clause, and asks for the form: "The colour of it [is]"."""
+    """Return whether a noun with what belongs to it begins the clause and asks for the form: "The hue of it [is]"."""
     start = next(
         (at + 1 for at in range(len(words) - 1, -1, -1) if is_mark(words[at]) or words[at] in _OPENS_A_CLAUSE), 0
     )
@@ -139,12 +141,13 @@ def _agrees_with_noun(context: Context, words: Sequence[str]) -> bool:
     noun, rest = phrase[:end], phrase[end:]
     if not noun or any(map(str.isdigit, subject)) or not LISTS["unclear"].isdisjoint(subject):
         return False
-    if not word_sets.CLOSED_CLASS.isdisjoint(noun) or any(is_verbal(context, word) for word in noun[1:] + rest):
+    if not word_sets.CLOSED_CLASS.isdisjoint(noun) or any(is_verbal(context, word) for word in (*noun[1:], *rest)):
         return False
     if not (word_sets.DETERMINERS | word_sets.PREPOSITIONS).issuperset(word_sets.CLOSED_CLASS.intersection(rest)):
         return False
     if makes_singular(context.edit):
-        return has_determiner and subject[0] in _OF_ONE and _is_one(noun[-1])
+        is_name = noun[-1].title() in context.text_before
+        return has_determiner and subject[0] in _OF_ONE and _is_one(noun[-1]) and not is_name
     is_of_one = has_determiner and subject[0] in ("a", "an", "this", "that", "every", "each", "another")
     return not rest and not is_of_one and _are_many(context, noun[-1])
 
@@ -159,9 +162,12 @@ def _are_many(context: Context, noun: str) -> bool:
 
 
 def _is_of_an_infinitive(context: Context) -> bool:
-    """Return whether 'to' stands right before a finite form: "to [compress] the air"."""
+    """Return whether 'to' stands right before a finite form with what a verb has behind it: "to [compress] the air"."""
     source = context.edit.source
-    return context.before[-1:] == ["to"] and len(source) == 1 and not context.has_form(source[0].lower(), "ing")
+    if context.before[-1:] != ["to"] or len(source) > 1 or context.has_form(source[0].lower(), "ing"):
+        return False
+    is_noun_too = is_plural(source[0].lower())  # "effects to objects on it"
+    return not (_OPENS_AN_OBJECT if is_noun_too else _BEHIND_A_VERB).isdisjoint(context.after[:1])
 
 
 def _is_passive(context: Context) -> bool:
@@ -169,6 +175,8 @@ def _is_passive(context: Context) -> bool:
     words = _before(context)
     source = context.edit.source[0].lower()
     is_base = context.has_form(source, "base") and not context.words.may_be_past(source)
+    following = context.after[:1]
+    is_base = is_base and (not following or is_mark(following[0]) or following[0] in _BEHIND_A_VERB)  # "is [log] files"
     return is_base and not _BE.isdisjoint(words[-1:]) and _DO.isdisjoint(words)
 
 

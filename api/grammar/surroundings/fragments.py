@@ -86,6 +86,23 @@ def is_an_adjective(context: Context) -> bool:
     return context.before[-1:] == [":"] or " ".join([source, *context.after[:1]]) in _ADJECTIVES
 
 
+def is_what_one_has(context: Context) -> bool:
+    """Return whether something stands between 'have' and the word, which is no verb then: "had brotherly [love]"."""
+    words = context.before
+    at = next((at for at in range(len(words) - 1, -1, -1) if parts_of(words[at])[-1] in word_sets.HAVE_PARTS), None)
+    if at is None:
+        at = next((at for at in range(len(words) - 1, -1, -1) if parts_of(words[at])[0] in word_sets.HAVE_PARTS), None)
+    if at is None or len(context.edit.source) > 1:
+        return False
+    between = words[at + 1 :]
+    asks = at == 0 or words[at - 1] in word_sets.QUESTION_WORDS or is_mark(words[at - 1])
+    return not asks and any(not _is_adverb(word) for word in between)
+
+
+def _is_adverb(word: str) -> bool:
+    return word in word_sets.ADVERBS or word in word_sets.NEGATIVE_PARTS or word.endswith("ly") or word == "been"
+
+
 def is_of_no_time(context: Context) -> bool:
     """Return whether no clause of time or condition has the 'will': "Removing it [removes] all"."""
     words = context.clause_before

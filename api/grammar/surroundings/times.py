@@ -30,6 +30,10 @@ _TAKE_AN_AGO = frozenset("from than like until till".split())
 _OF_AN_AGO = word_sets.COUNTS | frozenset("a an one couple hundred thousand some only just long".split())
 _STAGES_OF_LIFE = frozenset("child kid boy girl baby teenager teen young little small born old student".split())
 _PRESENT = frozenset(["is", "are", "am", "do", "does", "can", "will", "must", "may", "has", "have"])
+_LONG_AGO = frozenset(["ago", "yesterday", "last"])
+_DIGITS_OF_A_YEAR = 4
+_PAST_MODALS = frozenset(["could", "would", "should", "might"])
+_BEFORE_A_PARTICIPLE = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.PREPOSITIONS
 _NO_VERB_BEHIND = word_sets.DETERMINERS | word_sets.PREPOSITIONS | {"last", "first", "and", "or", "to", "old", "new"}
 _PERSONS = word_sets.SUBJECT_PRONOUNS | word_sets.INDEFINITE_PRONOUNS | {"there"}
 
@@ -61,6 +65,25 @@ def is_no_past(context: Context) -> bool:
     over += [_is_bound(left, time) for time in _pasts(left)]
     over += [_is_bound(right, time) or (time[0] == 0 and _takes_a_time(context)) for time in _pasts(right)]
     return bool(over) and all(over)
+
+
+def is_without_a_past(context: Context) -> bool:
+    """Return whether nothing near is past, so that no past form is due: "When it ends, the user [had] left"."""
+    if not context.words.may_be_past(parts_of(context.edit.replacement[0])[0]):
+        return False
+    words = ["", *context.before, context.edit.source[-1].lower(), *context.after]
+    if any(word in _LONG_AGO or (word.isdigit() and len(word) == _DIGITS_OF_A_YEAR) for word in words):
+        return False
+    plain = [word for word in words if word not in word_sets.ADVERBS and not word.endswith("ly")]
+    return not any(_is_past(context, *pair) for pair in pairwise(plain))
+
+
+def _is_past(context: Context, previous: str, word: str) -> bool:
+    """Return whether the word is a past form, and no participle behind an auxiliary or a preposition."""
+    if not word or parts_of(previous)[0] in _BEFORE_A_PARTICIPLE:
+        return False
+    forms = context.words.forms_of(parts_of(word)[0])
+    return "past" in forms and ("base" not in forms or parts_of(word)[0] in _PAST_MODALS)
 
 
 def is_because(context: Context) -> bool:

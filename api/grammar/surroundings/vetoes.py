@@ -11,7 +11,7 @@ from collections.abc import Callable
 from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings import agreement, commands, fragments, nouns, prepositions, times, tokens
+from api.grammar.surroundings import agreement, auxiliaries, commands, fragments, nouns, prepositions, times, tokens
 from api.grammar.surroundings.context import Context
 from api.grammar.surroundings.quotes import is_quoted_for_its_form
 from api.grammar.verb_words import VerbWords
@@ -39,43 +39,44 @@ def _is_a_visit(context: Context) -> bool:
 
 _OF_ONE = (
     agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
-    agreement.is_of_two_things, agreement.is_before_many_things,
+    agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people,
 )  # fmt: skip
 _OF_MANY = (agreement.is_of_one_thing, agreement.is_of_a_quoted_name, tokens.is_of_code)
-_OF_NOUNS = (agreement.is_before_a_verb, agreement.is_of_an_object)
+_OF_NOUNS = (auxiliaries.is_before_a_verb, agreement.is_of_an_object)
 _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.SVA_SG: (
-        *_OF_ONE, *_OF_NOUNS, agreement.is_over, agreement.is_modal_need, agreement.is_behind_an_auxiliary,
-        commands.is_a_command, commands.is_of_an_object, nouns.lacks_its_object,
+        *_OF_ONE, *_OF_NOUNS, agreement.is_over, auxiliaries.is_modal_need, auxiliaries.is_behind_an_auxiliary,
+        auxiliaries.is_before_an_auxiliary, commands.is_a_command, commands.is_of_an_object, nouns.lacks_its_object,
     ),
     Reason.SVA_PL: (
         *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject, nouns.lacks_its_object,
     ),
     Reason.SVA_BE: (
-        *_OF_ONE, *_OF_MANY, agreement.is_of_either_number, agreement.is_of_another_subject,
-        agreement.is_of_speaker_and_another,
+        *_OF_ONE, *_OF_MANY, agreement.is_of_a_parameter, agreement.is_of_either_number,
+        agreement.is_of_another_subject, agreement.is_of_speaker_and_another,
     ),
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
     Reason.PAST_NOT_PERF: (times.is_no_past, _is_a_visit),
     Reason.TENSE_PERF: (times.is_because,),
-    Reason.TENSE_SEQ: (nouns.is_of_no_modal,),
-    Reason.BASE_MODAL: (nouns.is_of_no_modal,),
+    Reason.TENSE_SEQ: (nouns.is_of_no_modal, times.is_without_a_past),
+    Reason.PAST_PERF: (times.is_without_a_past,),
+    Reason.BASE_MODAL: (nouns.is_of_no_modal, nouns.is_of_its_own),
     Reason.BASE_TO: (prepositions.is_behind_a_preposition_to,),
-    Reason.ING_PREP: (prepositions.is_noun_behind_a_preposition,),
-    Reason.ING_VERB: (prepositions.is_noun_behind_a_preposition,),
+    Reason.ING_PREP: (prepositions.is_noun_behind_a_preposition, nouns.is_behind_a_mark),
+    Reason.ING_VERB: (prepositions.is_noun_behind_a_preposition, nouns.is_behind_a_mark),
     Reason.ING_TO: (prepositions.is_of_a_purpose,),
     Reason.MISSING_BE: (
         nouns.is_behind_a_command, commands.is_of_an_object, agreement.is_of_speaker_and_another,
         fragments.is_of_a_title,
     ),
     Reason.PAST_NOT_PART: (nouns.is_behind_a_command, fragments.is_reduced),
-    Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective),
+    Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective, fragments.is_what_one_has),
     Reason.PASSIVE_PART: (fragments.is_an_adjective,),
     Reason.BE_ING: (fragments.is_an_adjective,),
     Reason.BARE_INF: (_has_an_infinitive,),
     Reason.TO_INF: (
-        _follows_a_modal, agreement.is_modal_need, nouns.is_part_of_what_one_has, prepositions.has_no_governor,
+        _follows_a_modal, auxiliaries.is_modal_need, nouns.is_part_of_what_one_has, prepositions.has_no_governor,
         prepositions.is_help,
     ),
     Reason.NO_WILL: (fragments.is_of_no_time,),

@@ -1,0 +1,57 @@
+"""Finds verbs that an auxiliary near them explains: 'need' as a modal, questions, and subjects before their verb."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from api.grammar import word_sets
+from api.grammar.lists import LISTS
+from api.grammar.surroundings.agreement import NEW_CLAUSE
+from api.grammar.surroundings.context import Context
+from api.grammar.verb_words import parts_of
+
+_NO_PERSONS = LISTS["no_persons"]
+_BEHIND_NEED = LISTS["behind_need"]
+_MAKING = frozenset(["make", "made", "let", "help"])
+_VERBS = LISTS["finite"] | {"had", "did", "does", "do"}
+
+
+def is_modal_need(context: Context) -> bool:
+    """Return whether 'need' is a modal, which has no -s and no 'to': "He [needs] only ask", "Nobody need [knows]"."""
+    source, before, after = context.edit.source[0].lower(), context.before, context.after
+    if source == "need":
+        is_with_no = not _NO_PERSONS.isdisjoint(before) and after[:1] != [] and context.has_form(after[0], "base")
+        return is_with_no or not _BEHIND_NEED.isdisjoint(after[:1])
+    is_behind = before[-1:] == ["need"] or (before[-2:-1] == ["need"] and before[-1] in _BEHIND_NEED)
+    return is_behind and (before[-1] in _BEHIND_NEED or not _NO_PERSONS.isdisjoint(before))
+
+
+def is_behind_an_auxiliary(context: Context) -> bool:
+    """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
+    words = context.clause_before
+    if len(words) < 2 or not NEW_CLAUSE.isdisjoint(parts_of(words[-2])) and words[-2] not in word_sets.INVERTED_PARTS:
+        return False
+    is_question = parts_of(words[0])[0] in word_sets.MODAL_PARTS | word_sets.DO_PARTS
+    return (is_question or words[0] in _MAKING) and NEW_CLAUSE.isdisjoint(words[2:])
+
+
+def is_before_a_verb(context: Context) -> bool:
+    """Return whether a modal follows, so that this is its subject: "if you [fool] can win"."""
+    after = context.after[:1]
+    is_of_you = context.before[-1:] == ["you"] and (
+        context.before[-2:-1] == [] or context.before[-2] in LISTS["opening"]
+    )
+    return is_of_you and after != [] and after[0] in word_sets.MODAL_PARTS
+
+
+def is_before_an_auxiliary(context: Context) -> bool:
+    """Return whether the verb of the clause follows, so that this is its subject: "each [block] has one"."""
+    after = _without_adverbs_in_front(context.after)
+    is_verb = not _VERBS.isdisjoint(after[:1])
+    is_verb = is_verb and parts_of(context.edit.source[0])[0] not in word_sets.INVERTED_PARTS
+    return is_verb and word_sets.RELATIVE_PRONOUNS.isdisjoint(context.clause_before)
+
+
+def _without_adverbs_in_front(words: Sequence[str]) -> Sequence[str]:
+    """Return the words without the adverbs before them."""
+    return words[next((at for at, word in enumerate(words) if word not in word_sets.ADVERBS), len(words)) :]
