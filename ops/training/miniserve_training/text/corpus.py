@@ -17,7 +17,7 @@ from api.grammar.words import split_pieces
 
 HELD_OUT_PER_MILLE = 20
 # Text as it is written for readers: every 20th sentence is for the figures, a tenth more for what is chosen by figures.
-NATURAL_SOURCES = ("wikipedia", "wikitext", "ewt-")
+NATURAL_SOURCES = ("wikipedia", "wikitext", "ewt-", "debian-")
 _PROSE_SOURCES = ("masc",)
 MEASURED_PER_MILLE, UNTRAINED_PER_MILLE = 50, 150
 
