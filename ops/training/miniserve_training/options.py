@@ -20,5 +20,6 @@ class TrainOptions:
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
     width: int = 128  # of the model; one that starts from narrower weights grows to it
     start_from: Path | None = None  # weights file to begin with instead of random weights
+    start_share: float = 0.0  # of these weights in the mean that is exported: what they know is not forgotten
     device: str = "auto"  # cpu, cuda or auto
     num_streams: int = 1  # of examples, each made by a process; several where a GPU learns faster than one makes them

@@ -46,9 +46,16 @@ def weights_origin(path: Path) -> dict[str, object]:
         return {"weights": digest(path)[:16], "trained": json.loads((file.metadata() or {}).get("trained", "null"))}
 
 
-def export(trainer: Trainer, tokenizer: Tokenizer, path: Path) -> Path:
-    """Write the average of a run's weights, whose edits have no confidence until they are calibrated."""
-    write_weights(trainer.average.module, path, tokenizer.fingerprint, json.dumps(_provenance(trainer)))
+@torch.no_grad()
+def export(trainer: Trainer, started: Twin, tokenizer: Tokenizer, path: Path) -> Path:
+    """Write the average of a run's weights, and what they were at its start by the share that the recipe keeps.
+
+    Their edits have no confidence until they are calibrated.
+    """
+    learnt = trainer.average.module.cpu()
+    for mean, before in zip(learnt.parameters(), started.cpu().parameters(), strict=True):
+        mean.lerp_(before, trainer.options.start_share)
+    write_weights(learnt, path, tokenizer.fingerprint, json.dumps(_provenance(trainer)))
     return path
 
 
@@ -62,6 +69,7 @@ def _provenance(trainer: Trainer) -> dict[str, object]:
         "hardware": torch.cuda.get_device_name() if trainer.device == "cuda" else cpu_name(),
         "tokens_per_batch": options.tokens_per_batch, "top_rate": options.top_rate, "width": options.width,
         "written_share": options.written_share, "right_prose": options.right_prose, "start_from": trainer.origin,
+        "start_share": options.start_share,
     }  # fmt: skip
 
 

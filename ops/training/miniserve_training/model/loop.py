@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from copy import deepcopy
 from pathlib import Path
 from random import Random
 
@@ -48,13 +49,14 @@ def train(options: TrainOptions) -> Path:
         twin = widened(read_twin(start, tokenizer), options.width)
     else:
         twin = Twin(TwinConfig(vocab_size=tokenizer.vocab_size, width=options.width))
+    started = deepcopy(twin)
     trainer = Trainer(options, twin, weights_origin(start) if start else None)
     if checkpoint.exists():
         trainer.load(checkpoint)
     trainer.note_commit()
     if not trainer.progress.is_over(options):
         _learn(trainer, tokenizer, checkpoint)
-    return export(trainer, tokenizer, options.out / "trained.safetensors")
+    return export(trainer, started, tokenizer, options.out / "trained.safetensors")
 
 
 def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
