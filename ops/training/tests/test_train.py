@@ -68,7 +68,7 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
     assert outcome.exit_code == 0, outcome.output
     path = tmp_path / "out" / "mini-gpt.safetensors"
     weights = load_weights(path)
-    assert (weights.config.num_layers, weights.config.width) == (1, 64)
+    assert (weights.config.num_layers, weights.config.width) == (1, 128)  # grown
     assert weights.config.calibration
     with safe_open(path, framework="numpy") as file:
         told = json.loads(file.metadata()["trained"])
@@ -93,6 +93,20 @@ def test_a_run_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path) -> None
     second = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
     assert 40 <= first["progress"]["examples"] < 80 <= second["progress"]["examples"]
     assert second["commits"] == first["commits"]
+
+
+def test_what_is_exported_holds_its_share_of_what_the_run_began_with(corpus: Path, tmp_path: Path) -> None:
+    given = weights_file(tmp_path / "given.safetensors")
+    shares: dict[float, torch.Tensor] = {}
+    for share in (0.0, 0.25, 1.0):
+        how = {"device": "cpu", "tokens_per_batch": 200, "width": 64, "start_from": given, "start_share": share}
+        shares[share] = read_twin(
+            loop.train(TrainOptions((corpus,), tmp_path / "out", examples=80, **how)), TOKENIZER
+        ).tok_emb
+
+    assert torch.equal(shares[1.0], read_twin(given, TOKENIZER).tok_emb)
+    assert torch.allclose(shares[0.25], 0.75 * shares[0.0] + 0.25 * shares[1.0], atol=1e-6)
+    assert not torch.equal(shares[0.0], shares[1.0])
 
 
 def test_a_recipe_with_a_misspelt_key_and_a_clone_without_development_sets_are_refused(
