@@ -60,6 +60,8 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
     """
     development = _development_sets()  # hours before they are needed
     steps = tomllib.loads(recipe.read_text(encoding="utf-8"))
+    if named := steps.pop("start_from", None):
+        how["start_from"] = how["start_from"] or recipe.parent / named
     trained = out / "trained.safetensors"
     try:
         options = TrainOptions(corpora=corpora, out=out, **steps, **how)
