@@ -33,7 +33,7 @@ _OPENS_AN_OBJECT = word_sets.DETERMINERS | word_sets.OBJECT_PRONOUNS
 _BEHIND_A_VERB = _OPENS_AN_OBJECT | word_sets.PREPOSITIONS | LISTS["particles"] | {"to"}
 _EITHER = frozenset("can will may might".split())  # modals that are nouns and names, too
 _BEFORE_A_NAME = frozenset(',;:()"\u201c\u2018')
-_LONGEST_NAME = 4
+_LONGEST_NAME = 5
 
 
 def speaks_for(sentence: str, edit: Proposal, words: VerbWords) -> bool:
@@ -113,16 +113,18 @@ def _is_closed(word: str) -> bool:
 
 
 def _agrees_with_name(context: Context) -> bool:
-    """Return whether a name alone is the subject: "Dr. Nigma [is] a dentist". With other verbs it may be a command."""
+    """Return whether a name alone is the subject: "Nigma Talib [is] a dentist". A first word may be a command, or many.
+
+    "Look [look] here", "Metallica [are] a band".
+    """
     words = [*context.before_as_written]
     while words and words[-1].lower() in word_sets.ADVERBS:
         words.pop()
     start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _BEFORE_A_NAME), 0)
     name = words[start:]
-    is_sure = context.edit.reason is Reason.SVA_BE or len(words) > 1
     return (
-        0 < len(name) <= _LONGEST_NAME
-        and is_sure
+        len(words) > 1
+        and 0 < len(name) <= _LONGEST_NAME
         and makes_singular(context.edit)
         and all(word == "." or (word[0].isupper() and word.lower() not in word_sets.CLOSED_CLASS) for word in name)
         and not is_plural(name[-1].lower())

@@ -103,6 +103,11 @@ def _is_adverb(word: str) -> bool:
     return word in word_sets.ADVERBS or word in word_sets.NEGATIVE_PARTS or word.endswith("ly") or word == "been"
 
 
+def is_so_far(context: Context) -> bool:
+    """Return whether a participle ends a phrase without a verb: "The command line [typed] so far."."""
+    return context.after == ["so", "far"] and len(context.edit.source) == 1 and context.before[:1] != ["i"]
+
+
 def is_of_no_time(context: Context) -> bool:
     """Return whether no clause of time or condition has the 'will': "Removing it [removes] all"."""
     words = context.clause_before

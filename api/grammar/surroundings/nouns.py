@@ -74,7 +74,7 @@ def is_of_its_own(context: Context) -> bool:
         return before[-3:-2] in (["all"], ["everything"]) and before[-2] in word_sets.SUBJECT_PRONOUNS
     if not context.has_form(source, "ing") or not before:
         return False
-    is_question = "?" in context.sentence[context.edit.end :] and before[0] in _OPEN_A_QUESTION
+    is_question = len(before) == 1 or ("?" in context.sentence[context.edit.end :] and before[0] in _OPEN_A_QUESTION)
     return is_mark(before[-1]) or (is_question and parts_of(before[-1])[0] in word_sets.MODAL_PARTS)
 
 

@@ -58,7 +58,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
     Reason.PAST_NOT_PERF: (times.is_no_past, _is_a_visit),
-    Reason.TENSE_PERF: (times.is_because,),
+    Reason.TENSE_PERF: (times.is_because, fragments.is_so_far),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal, times.is_without_a_past),
     Reason.PAST_PERF: (times.is_without_a_past,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal, nouns.is_of_its_own),
