@@ -49,6 +49,8 @@ def is_borne_out(text: str) -> bool:
         "It is widely [use>used PASSIVE_PART].",
         "She was [begining>beginning ING_SPELL] to see.",
         "He quickly [given>gave PAST_NOT_PART] it up.",
+        "I have never [saw>seen PERF_PART] it.",
+        "Since 1949, it [is>has been TENSE_PERF] ruled by them.",
         "He fled after [witness>witnessing ING_PREP] the crime.",
     ],
 )
@@ -81,6 +83,8 @@ def test_what_the_words_around_show_to_be_wrong_is_borne_out(text: str) -> None:
         "All he did was [ask>asked PASSIVE_PART].",
         "He [planed>planned REG_SPELL] the board.",
         "The people [given>gave PAST_NOT_PART] it.",
+        "We have [reserve>reserved PERF_PART] banks.",
+        "Since it rained, he [is>has been TENSE_PERF] here.",
         "It is for [use>using ING_PREP] at home.",
         "He [goed>went PAST_IRREG] home.",
     ],

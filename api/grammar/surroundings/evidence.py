@@ -6,6 +6,7 @@ Each rule is the reverse of a veto: word classes, places and closed lists show t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from math import exp
 
 from api.grammar import nouns, word_sets
@@ -205,6 +206,21 @@ def _is_of_a_modal(context: Context) -> bool:
     return modal != [] and modal[0] not in _EITHER and parts_of(modal[0])[0] in word_sets.MODAL_PARTS
 
 
+def _is_past_for_participle(context: Context) -> bool:
+    """Return whether a form that is past alone stands behind 'have': "have [seen]", written "have saw"."""
+    forms = context.words.forms_of(context.edit.source[-1].lower())
+    is_behind = not word_sets.HAVE_PARTS.isdisjoint(_before(context)[-1:])
+    return is_behind and "past" in forms and "participle" not in forms
+
+
+def _is_since_a_time(context: Context) -> bool:
+    """Return whether 'since' begins a time: "Since 1949, it [has been] there"."""
+    words = [*context.before, *context.after]
+    return any(
+        word == "since" and (time == "then" or (time.isdigit() and len(time) == 4)) for word, time in pairwise(words)
+    )
+
+
 _RULES: dict[Reason, Callable[[Context], bool]] = {
     Reason.SVA_SG: _agrees,
     Reason.SVA_PL: _agrees,
@@ -212,6 +228,8 @@ _RULES: dict[Reason, Callable[[Context], bool]] = {
     Reason.BASE_TO: _is_of_an_infinitive,
     Reason.BASE_MODAL: _is_of_a_modal,
     Reason.PASSIVE_PART: _is_passive,
+    Reason.PERF_PART: _is_past_for_participle,
+    Reason.TENSE_PERF: _is_since_a_time,
     Reason.REG_SPELL: _is_no_word,
     Reason.ING_SPELL: _is_no_word,
     Reason.PAST_NOT_PART: _is_of_a_pronoun,
