@@ -11,6 +11,7 @@ import pytest
 from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS, confidence_of
 from api.grammar.reasons import Reason
+from api.grammar.surroundings.evidence import LOG_ODDS
 from ops.evaluation.calibration import calibrate, calibration_of, samples_of, uncalibrated
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import format_table
@@ -49,6 +50,17 @@ def test_a_reason_that_is_mostly_wrong_and_a_long_sentence_give_less_confidence(
 
     assert log_odds(right + wrong, R.MISSING_BE) < log_odds(right + wrong, R.PAST_IRREG) < log_odds(right + wrong)
     assert log_odds(right + wrong, long=1.0) < log_odds(right + wrong)
+
+
+def test_what_the_words_around_say_for_an_edit_is_told_from_what_the_model_says() -> None:
+    sentence, borne_out = "He are here.", round(confidence_of(9 + LOG_ODDS / LOG_ODDS_PER_STEP), 2)
+    edit = Edit(3, 6, "are", "is", R.SVA_BE, "", borne_out)
+    of_both = Result(Item(sentence, "He is here."), Answer("He is here.", (edit,)))
+
+    samples, alone = (samples_of([one], are_natural=True) for one in (of_both, result(9, is_clean=False)))
+
+    assert (samples.evidence.tolist(), alone.evidence.tolist()) == ([LOG_ODDS], [0.0])
+    assert samples.features[0, 1] == alone.features[0, 1]  # the certainty of the model
 
 
 def test_of_broken_sentences_only_what_mends_them_is_counted_and_each_file_alike() -> None:

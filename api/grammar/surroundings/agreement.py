@@ -47,9 +47,6 @@ _POINTING = frozenset(["there", "here"])
 _AFTER_NOUNS = word_sets.AFTER_A_NOUN | word_sets.RELATIVE_PRONOUNS | word_sets.CLAUSE_STARTS | {"to"}
 _BEFORE_A_SUBJECT = _OPENING | frozenset("that which what how why whom".split())
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
-_SETTINGS = frozenset(
-    "given specified provided passed omitted set supplied true false none null empty missing on off".split()
-)
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 
 
@@ -135,12 +132,8 @@ def is_of_one_thing(context: Context) -> bool:
 
 
 def is_of_a_people(context: Context) -> bool:
-    """Return whether the subject is 'the' with a name that may be of many: "The Apache [is]", "the Quarg [wants]"."""
-    if not makes_singular(context.edit):
-        return False
-    *_, article, name = ["", "", *context.before_as_written]
-    is_name = name.istitle() and name.isalpha() and name.lower() not in word_sets.TIME_NOUNS
-    return is_name and article.lower() == "the"
+    """Return whether the subject is a people without an -s: "The Apache [is] known"."""
+    return makes_singular(context.edit) and not LISTS["peoples"].isdisjoint(without_adverbs(context.before)[-1:])
 
 
 def is_of_a_quoted_name(context: Context) -> bool:
@@ -196,13 +189,6 @@ def is_of_speaker_and_another(context: Context) -> bool:
     is_before = before[-2:] == ["and", "i"] and not _BE_OF_TWO.isdisjoint(before)
     is_behind = ["and", "i"] in (after[1:3], after[2:4]) and word_sets.QUESTION_WORDS.issuperset(before)
     return is_before or (is_behind and context.edit.source[0].lower() in _BE_OF_TWO)
-
-
-def is_of_a_parameter(context: Context) -> bool:
-    """Return whether a condition is about the name of a parameter: "If vars [is] given", "When names [is] None"."""
-    opening, *name = context.clause_before or [""]
-    is_bare = opening in ("if", "when") and len(name) == 1 and name[0] not in word_sets.CLOSED_CLASS
-    return is_bare and makes_plural(context.edit) and not _SETTINGS.isdisjoint(context.after[:2])
 
 
 def is_of_an_object(context: Context) -> bool:

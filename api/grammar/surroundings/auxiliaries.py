@@ -49,7 +49,8 @@ def is_before_an_auxiliary(context: Context) -> bool:
     after = _without_adverbs_in_front(context.after)
     is_verb = not _VERBS.isdisjoint(after[:1])
     is_verb = is_verb and parts_of(context.edit.source[0])[0] not in word_sets.INVERTED_PARTS
-    return is_verb and word_sets.RELATIVE_PRONOUNS.isdisjoint(context.clause_before)
+    is_clause = not (word_sets.RELATIVE_PRONOUNS | word_sets.QUESTION_WORDS).isdisjoint(context.clause_before)
+    return is_verb and not is_clause and word_sets.SUBJECT_PRONOUNS.isdisjoint(context.before[-1:])
 
 
 def _without_adverbs_in_front(words: Sequence[str]) -> Sequence[str]:

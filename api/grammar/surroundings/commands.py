@@ -93,6 +93,8 @@ def _last_clause(words: Sequence[str]) -> Sequence[str]:
 
 def _introduces(context: Context, words: Sequence[str]) -> bool:
     """Return whether a command may follow the comma: behind "In the list", "When it is done", "Using the keyboard"."""
+    if not words:  # ", walk home."
+        return False
     if words[0] in word_sets.PREPOSITIONS:
         return _SUBJECTS.isdisjoint(words)
     return words[0] in _INTRODUCTIONS or context.has_form(words[0], "ing") or _is_command_form(context, words[0])

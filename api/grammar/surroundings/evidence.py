@@ -24,17 +24,34 @@ _ONE_PRONOUNS = frozenset("he she it this that".split())
 _JOINING = frozenset("and or nor than as like & but".split())
 _BEFORE_A_CLAUSE = word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | frozenset("then how why what where".split())
 _OPENS_A_CLAUSE = _BEFORE_A_CLAUSE - {"and", "or", "than", "as"}
-_UNREAL = frozenset("if though wish wishes wished suppose unless would whether lest".split())  # "if he were"
+# "if he were", "imagine she were", "they demand that he go"
+_UNREAL = frozenset(
+    "if though wish wishes wished suppose imagine unless would whether lest rather time suggest suggests suggested "
+    "recommend recommended insist insisted demand demanded propose proposed require required important essential "
+    "vital necessary".split()
+)
+_BEFORE_ANOTHER_NOUN = word_sets.PREPOSITIONS | {"and", "or"}
 _OF_ONE = frozenset("the a an this that my your his her its our their every each another".split())
-_CROWDS = CROWDS | PEOPLE | frozenset("few couple great large small wide whole good huge latter former".split())
-_NOT_ONE = word_sets.SINGULAR_NOUNS_IN_S | LISTS["amounts"]
+_CROWDS = (
+    CROWDS
+    | PEOPLE
+    | word_sets.COLLECTIVE_NOUNS
+    | frozenset(
+        "few couple great large small wide whole good huge latter former following offspring dice crowd average record "
+        "estimated growing increasing infinite hundred thousand million billion council".split()
+    )
+)
+_NOT_MANY = word_sets.SINGULAR_NOUNS_IN_S | word_sets.COLLECTIVE_NOUNS | LISTS["amounts"]
+_ADJECTIVES = LISTS["adjectives"] | frozenset(
+    "close open present subject time work host home separate clean clear complete direct dry empty free live mature "
+    "slow warm welcome correct perfect secure slack joint suspect root key".split()
+)
 _BE = frozenset("is are was were be been being isn't aren't wasn't weren't".split())
 _DO = frozenset("do does did done doing".split())
 _OPENS_AN_OBJECT = word_sets.DETERMINERS | word_sets.OBJECT_PRONOUNS
 _BEHIND_A_VERB = _OPENS_AN_OBJECT | word_sets.PREPOSITIONS | LISTS["particles"] | {"to"}
+_ELLIPTIC = frozenset("who what whatever all everything as that".split())  # "He did what he could [given] the time"
 _EITHER = frozenset("can will may might".split())  # modals that are nouns and names, too
-_BEFORE_A_NAME = frozenset(',;:()"\u201c\u2018')
-_LONGEST_NAME = 5
 
 
 def speaks_for(sentence: str, edit: Proposal, words: VerbWords) -> bool:
@@ -54,14 +71,15 @@ def _agrees(context: Context) -> bool:
     if context.before[-1:] == ["there"]:
         return _is_before_one(context)
     words = _before(context)
-    if not words or (parts_of(context.edit.source[0])[0] == "were" and not _UNREAL.isdisjoint(words)):
+    is_bare = context.edit.reason is Reason.SVA_SG or parts_of(context.edit.source[0])[0] in ("were", "be")
+    if not words or (is_bare and not _UNREAL.isdisjoint(words)):
         return False
     last, before = words[-1], words[:-1]
     if last in ("who", "which", "that") and before and not _is_closed(before[-1]):
         return _agrees_with_antecedent(context, before)
     if last in word_sets.SUBJECT_PRONOUNS | {"this", "that"}:
         return _agrees_with_pronoun(context, last, before[-1] if before else ".")
-    return _agrees_with_name(context) or _agrees_with_noun(context, words)
+    return _agrees_with_noun(context, words)
 
 
 def _before(context: Context) -> Sequence[str]:
@@ -81,55 +99,38 @@ def _is_manner(word: str) -> bool:
 def _agrees_with_pronoun(context: Context, pronoun: str, previous: str) -> bool:
     """Return whether the pronoun is a subject, and of the new form's number: "They [are]", "when it [comes]"."""
     if pronoun in ("this", "that"):
-        is_subject = is_mark(previous)
+        is_subject = previous == "."
+    elif parts_of(previous)[0] in word_sets.INVERTED_PARTS:  # "Where does she [live]?"
+        is_subject = False
     elif pronoun in word_sets.CERTAIN_SUBJECTS:
         is_subject = previous not in _JOINING
     else:
         is_subject = is_mark(previous) or previous in _BEFORE_A_CLAUSE
-    is_of_speaker = pronoun == "i" and context.edit.replacement[0].lower() in ("am", "was", "wasn't", "have", "do")
     if pronoun == "i" and context.edit.reason is Reason.SVA_BE:
-        return is_subject and is_of_speaker
+        return is_subject and context.edit.replacement[0].lower() in ("am", "was", "wasn't")
     return is_subject and makes_singular(context.edit) is (pronoun in _ONE_PRONOUNS)
 
 
 def _is_before_one(context: Context) -> bool:
     """Return whether one thing follows: "There [is] a picnic area and a café"."""
     after = context.clause_after
-    is_one = len(after) > 1 and after[0] in ("a", "an", "another") and after[1] not in _CROWDS
-    return is_one and makes_singular(context.edit) and not is_plural(after[1])
+    is_one = len(after) > 1 and after[0] in ("a", "an", "another") and _CROWDS.isdisjoint(after[1:4])
+    return is_one and makes_singular(context.edit) and not any(is_plural(w) or w.isdigit() for w in after[1:4])
 
 
 def _agrees_with_antecedent(context: Context, before: Sequence[str]) -> bool:
     """Return whether what the relative clause is about has the new form's number: "a painter who [lives]"."""
     start = next((at + 1 for at in range(len(before) - 1, -1, -1) if _is_closed(before[at])), 0)
-    if start == len(before):
+    clause = before[next((at + 1 for at in range(start - 1, -1, -1) if is_mark(before[at])), 0) : start]
+    if start == len(before) or not _BEFORE_ANOTHER_NOUN.isdisjoint(clause):  # "the man with glasses who"
         return False
     if makes_singular(context.edit):
         return start > 0 and before[start - 1] in ("a", "an", "this", "another") and _is_one(before[-1])
-    return before[:start][-2:-1] != ["of"] and before[:start][-1:] != ["of"] and _are_many(context, before[-1])
+    return _are_many(context, before[-1])
 
 
 def _is_closed(word: str) -> bool:
     return is_mark(word) or word in word_sets.CLOSED_CLASS
-
-
-def _agrees_with_name(context: Context) -> bool:
-    """Return whether a name alone is the subject: "Nigma Talib [is] a dentist". A first word may be a command, or many.
-
-    "Look [look] here", "Metallica [are] a band".
-    """
-    words = [*context.before_as_written]
-    while words and words[-1].lower() in word_sets.ADVERBS:
-        words.pop()
-    start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _BEFORE_A_NAME), 0)
-    name = words[start:]
-    return (
-        len(words) > 1
-        and 0 < len(name) <= _LONGEST_NAME
-        and makes_singular(context.edit)
-        and all(word == "." or (word[0].isupper() and word.lower() not in word_sets.CLOSED_CLASS) for word in name)
-        and not is_plural(name[-1].lower())
-    )
 
 
 def _agrees_with_noun(context: Context, words: Sequence[str]) -> bool:
@@ -151,17 +152,23 @@ def _agrees_with_noun(context: Context, words: Sequence[str]) -> bool:
     if makes_singular(context.edit):
         is_name = noun[-1].title() in context.text_before
         return has_determiner and subject[0] in _OF_ONE and _is_one(noun[-1]) and not is_name
+    is_clause = start > 0 and words[start - 1] in word_sets.RELATIVE_PRONOUNS | word_sets.QUESTION_WORDS
+    is_clause |= subject[0].endswith("ever")
+    if is_clause and context.has_form(noun[-1], "third") or subject[0].endswith("ing"):  # "What matters [is]"
+        return False
     is_of_one = has_determiner and subject[0] in ("a", "an", "this", "that", "every", "each", "another")
     return not rest and not is_of_one and _are_many(context, noun[-1])
 
 
 def _is_one(noun: str) -> bool:
+    if noun.endswith(("ae", "i", "ing", "ed")):  # "the larvae are", "the wounded were"
+        return False
     return not is_plural(noun) and noun not in _CROWDS and not noun.endswith("men")
 
 
 def _are_many(context: Context, noun: str) -> bool:
     is_name = noun in nouns.NAMES_IN_S or noun.title() in context.text_before.lstrip()[1:]
-    return is_plural(noun) and noun not in _NOT_ONE and not is_name
+    return is_plural(noun) and noun not in _NOT_MANY and not is_name
 
 
 def _is_of_an_infinitive(context: Context) -> bool:
@@ -169,15 +176,16 @@ def _is_of_an_infinitive(context: Context) -> bool:
     source = context.edit.source
     if context.before[-1:] != ["to"] or len(source) > 1 or context.has_form(source[0].lower(), "ing"):
         return False
-    is_noun_too = is_plural(source[0].lower())  # "effects to objects on it"
-    return not (_OPENS_AN_OBJECT if is_noun_too else _BEHIND_A_VERB).isdisjoint(context.after[:1])
+    is_noun_too = is_plural(source[0].lower())  # "effects to objects on it", "changes that you make"
+    behind = _OPENS_AN_OBJECT - {"that", "this", "you", "it"} if is_noun_too else _BEHIND_A_VERB
+    return not behind.isdisjoint(context.after[:1])
 
 
 def _is_passive(context: Context) -> bool:
     """Return whether a form of be stands before a base form: "is widely [used]". Not "all he did was [ask]"."""
     words = _before(context)
     source = context.edit.source[0].lower()
-    is_base = context.has_form(source, "base") and not context.words.may_be_past(source)
+    is_base = context.has_form(source, "base") and not context.words.may_be_past(source) and source not in _ADJECTIVES
     following = context.after[:1]
     is_base = is_base and (not following or is_mark(following[0]) or following[0] in _BEHIND_A_VERB)  # "is [log] files"
     return is_base and not _BE.isdisjoint(words[-1:]) and _DO.isdisjoint(words)
@@ -191,19 +199,30 @@ def _is_no_word(context: Context) -> bool:
 
 def _is_of_a_pronoun(context: Context) -> bool:
     """Return whether a pronoun has a participle for its verb: "he [gave]", written "he given"."""
-    return not word_sets.CERTAIN_SUBJECTS.isdisjoint(_before(context)[-1:])
+    *_, previous, pronoun = ["", "", *_before(context)]
+    return pronoun in word_sets.CERTAIN_SUBJECTS and parts_of(previous)[0] not in word_sets.INVERTED_PARTS
 
 
 def _has_an_object(context: Context) -> bool:
     """Return whether a preposition has a base form with an object: "after [witnessing] the crime"."""
-    is_behind = not (word_sets.PREPOSITIONS - {"than", "like", "with"}).isdisjoint(context.before[-1:])
-    return is_behind and len(context.edit.source) == 1 and not _OPENS_AN_OBJECT.isdisjoint(context.after[:1])
+    before = context.before[1:]  # "After work the men left"
+    is_behind = not (word_sets.PREPOSITIONS - {"than", "like", "with"}).isdisjoint(before[-1:])
+    source, after = context.edit.source, context.after[:2]
+    is_noun_too = source[0].lower() in LISTS["bare_nouns"] | _ADJECTIVES or not word_sets.TIME_NOUNS.isdisjoint(
+        after[1:]
+    )
+    return is_behind and len(source) == 1 and not is_noun_too and not _OPENS_AN_OBJECT.isdisjoint(after[:1])
 
 
 def _is_of_a_modal(context: Context) -> bool:
     """Return whether a modal stands right before: "can't [talk]", "would never [marry]"."""
     modal = _before(context)[-1:]
-    return modal != [] and modal[0] not in _EITHER and parts_of(modal[0])[0] in word_sets.MODAL_PARTS
+    return (
+        modal != []
+        and _ELLIPTIC.isdisjoint(context.clause_before)
+        and modal[0] not in _EITHER
+        and parts_of(modal[0])[0] in word_sets.MODAL_PARTS
+    )
 
 
 def _is_past_for_participle(context: Context) -> bool:
@@ -214,8 +233,8 @@ def _is_past_for_participle(context: Context) -> bool:
 
 
 def _is_since_a_time(context: Context) -> bool:
-    """Return whether 'since' begins a time: "Since 1949, it [has been] there"."""
-    words = [*context.before, *context.after]
+    """Return whether a time begins the sentence: "Since 1949, it [has been] there"."""
+    words = context.before if context.before[:1] == ["since"] else []
     return any(
         word == "since" and (time == "then" or (time.isdigit() and len(time) == 4)) for word, time in pairwise(words)
     )

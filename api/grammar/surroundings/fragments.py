@@ -21,6 +21,8 @@ _OF_ANOTHER_CLAUSE = (
 )
 _BRACKETS = {"(": ")", "[": "]"}
 _ENDS = frozenset(".!?")
+_OFTEN = frozenset(["been", "once", "twice"])
+_BEFORE_A_VERB = _OFTEN | {"and", "or"}
 _NO_SUBJECTS = frozenset(["but", "and", "or", "if", "do"])
 
 
@@ -89,23 +91,28 @@ def is_an_adjective(context: Context) -> bool:
 def is_what_one_has(context: Context) -> bool:
     """Return whether something stands between 'have' and the word, which is no verb then: "had brotherly [love]"."""
     words = context.before
-    at = next((at for at in range(len(words) - 1, -1, -1) if parts_of(words[at])[-1] in word_sets.HAVE_PARTS), None)
-    if at is None:
-        at = next((at for at in range(len(words) - 1, -1, -1) if parts_of(words[at])[0] in word_sets.HAVE_PARTS), None)
-    if at is None or len(context.edit.source) > 1:
-        return False
+    places = (at for at in range(len(words) - 1, -1, -1) if not word_sets.HAVE_PARTS.isdisjoint(parts_of(words[at])))
+    at = next(places, len(words))
     between = words[at + 1 :]
-    asks = at == 0 or words[at - 1] in word_sets.QUESTION_WORDS or is_mark(words[at - 1])
-    return not asks and any(not _is_adverb(word) for word in between)
+    if not between or len(context.edit.source) > 1 or between[0] in word_sets.SUBJECT_PRONOUNS:
+        return False
+    asks = at == 0 or is_mark(words[at - 1]) or "?" in context.sentence[context.edit.end :]
+    return not asks and between[-1] not in _BEFORE_A_VERB and any(not _is_adverb(word) for word in between)
 
 
 def _is_adverb(word: str) -> bool:
-    return word in word_sets.ADVERBS or word in word_sets.NEGATIVE_PARTS or word.endswith("ly") or word == "been"
+    return word in word_sets.ADVERBS | word_sets.NEGATIVE_PARTS | _OFTEN or word.endswith("ly")
 
 
 def is_so_far(context: Context) -> bool:
     """Return whether a participle ends a phrase without a verb: "The command line [typed] so far."."""
-    return context.after == ["so", "far"] and len(context.edit.source) == 1 and context.before[:1] != ["i"]
+    source, before = context.edit.source, context.before[-1:]
+    is_participle = len(source) == 1 and context.has_form(source[0].lower(), "participle")
+    return (
+        context.after == ["so", "far"]
+        and is_participle
+        and (word_sets.SUBJECT_PRONOUNS | word_sets.INDEFINITE_PRONOUNS).isdisjoint(before)
+    )
 
 
 def is_of_no_time(context: Context) -> bool:

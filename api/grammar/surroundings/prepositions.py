@@ -25,8 +25,6 @@ def is_behind_a_preposition_to(context: Context) -> bool:
         return "to" not in (*words[-3:], *context.edit.source, *context.edit.replacement)
     if len(words) < 2 or context.has_form(source, "base"):
         return False
-    if source.endswith("ing"):  # "It defaults to [having] one", "steps to [using] it"
-        return has_no_governor(context) and words[-2] not in word_sets.HAVE_PARTS | {"choice"}
     behind, inner = words[-2], words[-6:-2]
     if behind in LISTS["to_nouns"] or _has_lemma(context, [behind], LISTS["to_verbs"]):
         return True

@@ -32,7 +32,6 @@ _STAGES_OF_LIFE = frozenset("child kid boy girl baby teenager teen young little 
 _PRESENT = frozenset(["is", "are", "am", "do", "does", "can", "will", "must", "may", "has", "have"])
 _LONG_AGO = frozenset(["ago", "yesterday", "last"])
 _DIGITS_OF_A_YEAR = 4
-_PAST_MODALS = frozenset(["could", "would", "should", "might"])
 _BEFORE_A_PARTICIPLE = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.PREPOSITIONS
 _NO_VERB_BEHIND = word_sets.DETERMINERS | word_sets.PREPOSITIONS | {"last", "first", "and", "or", "to", "old", "new"}
 _PERSONS = word_sets.SUBJECT_PRONOUNS | word_sets.INDEFINITE_PRONOUNS | {"there"}
@@ -79,11 +78,10 @@ def is_without_a_past(context: Context) -> bool:
 
 
 def _is_past(context: Context, previous: str, word: str) -> bool:
-    """Return whether the word is a past form, and no participle behind an auxiliary or a preposition."""
+    """Return whether the word may be a past form, and no participle behind an auxiliary or a preposition."""
     if not word or parts_of(previous)[0] in _BEFORE_A_PARTICIPLE:
         return False
-    forms = context.words.forms_of(parts_of(word)[0])
-    return "past" in forms and ("base" not in forms or parts_of(word)[0] in _PAST_MODALS)
+    return any(context.has_form(part, "past") for part in parts_of(word))
 
 
 def is_because(context: Context) -> bool:

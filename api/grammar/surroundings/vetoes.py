@@ -52,7 +52,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
         *_OF_MANY, *_OF_NOUNS, agreement.disagrees, agreement.is_over, commands.has_no_subject, nouns.lacks_its_object,
     ),
     Reason.SVA_BE: (
-        *_OF_ONE, *_OF_MANY, agreement.is_of_a_parameter, agreement.is_of_either_number,
+        *_OF_ONE, *_OF_MANY, agreement.is_of_either_number,
         agreement.is_of_another_subject, agreement.is_of_speaker_and_another,
     ),
     Reason.TENSE_FUT: (times.is_no_future,),

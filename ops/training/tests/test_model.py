@@ -92,8 +92,8 @@ def test_a_wider_twin_answers_as_the_one_that_ships_and_learns_with_all_of_its_w
 
 
 @pytest.mark.parametrize("width", [32, 72])
-def test_a_twin_grows_by_whole_heads_and_never_shrinks(width: int) -> None:
-    with pytest.raises(ValueError, match="multiple of 16 from 64 on"):
+def test_a_twin_grows_by_blocks_of_the_engine_and_never_shrinks(width: int) -> None:
+    with pytest.raises(ValueError, match="multiple of 64 above"):
         widened(random_twin(5), width)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from miniserve_training.model.twin import Layer, Twin
+from worker.model.weights import BLOCK_COLUMNS
 
 _SMALL = 0.02  # deviation of what is written into the new part
 
@@ -21,15 +22,15 @@ _SMALL = 0.02  # deviation of what is written into the new part
 def widened(narrow: Twin, width: int) -> Twin:
     """A twin of `width` that gives nearly the same logits as `narrow`; its heads are as wide, and more.
 
-    Raises ValueError where no whole number of heads makes up the width, or where it is smaller.
+    Raises ValueError where no whole number of heads makes up the width, where the engine has no blocks for it, or
+    where it is smaller.
     """
     old = narrow.config.width
     num_heads, rest = divmod(width * narrow.config.num_heads, old)
-    if rest or width < old:
-        raise ValueError(f"{narrow.config.num_heads} heads of {old} do not grow to a width of {width}: "
-                         f"take a multiple of {old // narrow.config.num_heads} from {old} on")  # fmt: skip
     if width == old:
         return narrow
+    if rest or width < old or width % BLOCK_COLUMNS:
+        raise ValueError(f"a model of width {old} does not grow to {width}: take a multiple of {BLOCK_COLUMNS} above")
     wide = Twin(replace(narrow.config, width=width, num_heads=num_heads))
     gain = (old / width) ** 0.5
     for name in ("tok_emb", "pos_emb", "word_emb"):

@@ -39,12 +39,14 @@ _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not r
 def train(options: TrainOptions) -> Path:
     """Train, or go on with a stopped run, and return the path of the exported weights, which are not calibrated.
 
-    Raises ValueError where the weights to start from are damaged or of another tokenizer.
+    Raises ValueError where the weights to start from are missing, damaged or of another tokenizer, or do not grow so.
     """
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
     options.out.mkdir(parents=True, exist_ok=True)
     checkpoint, tokenizer, start = options.out / "checkpoint.pt", Tokenizer.load(), options.start_from
+    if options.start_share and not start:
+        raise ValueError("a share of the weights to start from is kept, and none are named: --start-from FILE")
     if start:
         twin = widened(read_twin(start, tokenizer), options.width)
     else:
