@@ -81,7 +81,7 @@ def _is_past(context: Context, previous: str, word: str) -> bool:
     """Return whether the word may be a past form, and no participle behind an auxiliary or a preposition."""
     if not word or parts_of(previous)[0] in _BEFORE_A_PARTICIPLE:
         return False
-    return any(context.has_form(part, "past") for part in parts_of(word))
+    return word.endswith("ed") or any(context.has_form(part, "past") for part in parts_of(word))  # "he camed"
 
 
 def is_because(context: Context) -> bool:
