@@ -14,8 +14,6 @@ from api.grammar.edit_script import EOS_ID, REASONS, ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from miniserve_training.model.batches import NO_TARGET, batch_stream, collate, cut_batches, encode_example, to_tensors
-from miniserve_training.model.export import read_twin
-from miniserve_training.model.growth import widened
 from miniserve_training.model.muon import Muon, orthogonalize
 from miniserve_training.model.progress import FINAL_RATE, WARM_UP_STEPS, Progress
 from miniserve_training.model.trainer import Trainer
@@ -23,7 +21,7 @@ from miniserve_training.model.twin import TRAINING_ONLY, Twin, TwinConfig
 from miniserve_training.options import TrainOptions
 from miniserve_training.text.maker import Example
 from worker.model.forward import MiniGPT, PackedBatch
-from worker.model.weights import DEFAULT_PATH, ModelConfig, fold
+from worker.model.weights import ModelConfig, fold
 
 GOED = Example("He goed home.", "He went home.", (ScriptEdit(1, 1, "went", Reason.PAST_IRREG),), "test")
 CLEAN = Example("She has a red car and a blue house.", "She has a red car and a blue house.", (), "test")
@@ -74,27 +72,6 @@ def random_twin(seed: int) -> Twin:
             noise = torch.randn(param.shape, generator=generator)
             param.copy_(1 + 0.3 * noise if "norm" in name else 0.2 * noise)
     return twin.eval()
-
-
-def test_a_wider_twin_answers_as_the_one_that_ships_and_learns_with_all_of_its_width() -> None:
-    narrow = read_twin(DEFAULT_PATH, TOKENIZER)
-    old, row = narrow.config.width, encode_example(TOKENIZER, GOED)
-    prompt = torch.tensor([row.prompt]), torch.tensor([row.word_numbers]), torch.tensor([len(row.prompt)])
-
-    wide = widened(narrow, 2 * old)
-
-    before, after = (twin.logits(twin.hidden(*prompt)[0, -1]) for twin in (narrow, wide))
-    assert (wide.config.width, wide.config.num_heads) == (2 * old, 2 * narrow.config.num_heads)
-    assert torch.allclose(after, before, atol=0.05 * float(before.abs().max()))
-    after[EOS_ID].backward()
-    assert all(one.grad[:, old:].abs().max() > 0 for layer in wide.layers for one in (layer.wo, layer.w_out))
-    assert all(one.grad[old:].abs().max() > 0 for layer in wide.layers for one in (layer.wv, layer.w_in))
-
-
-@pytest.mark.parametrize("width", [32, 72])
-def test_a_twin_grows_by_blocks_of_the_engine_and_never_shrinks(width: int) -> None:
-    with pytest.raises(ValueError, match="multiple of 64 above"):
-        widened(random_twin(5), width)
 
 
 @pytest.mark.parametrize(("num_prompt", "num_output"), [(3, 2), (9, 5), (17, 12)])

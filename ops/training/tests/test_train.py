@@ -47,8 +47,8 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def run(corpus: Path, tmp_path: Path, *options: str) -> Result:
-    (tmp_path / "recipe.toml").write_text("examples = 40\ntokens_per_batch = 400\nseed = 4\n")
+def run(corpus: Path, tmp_path: Path, *options: str, more: str = "") -> Result:
+    (tmp_path / "recipe.toml").write_text(f"examples = 40\ntokens_per_batch = 400\nseed = 4\n{more}\n")
     arguments = ["train", str(corpus), "--recipe", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "out")]
     return CliRunner().invoke(command.main, [*arguments, "--device", "cpu", *options])
 
@@ -63,12 +63,13 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "_development_sets", lambda: [])
-    outcome = run(corpus, tmp_path, "--start-from", str(weights_file(tmp_path / "given.safetensors")))
+    weights_file(tmp_path / "given.safetensors")
+    outcome = run(corpus, tmp_path, more='start_from = "given.safetensors"')
 
     assert outcome.exit_code == 0, outcome.output
     path = tmp_path / "out" / "mini-gpt.safetensors"
     weights = load_weights(path)
-    assert (weights.config.num_layers, weights.config.width) == (1, 128)  # grown
+    assert (weights.config.num_layers, weights.config.width) == (1, 64)
     assert weights.config.calibration
     with safe_open(path, framework="numpy") as file:
         told = json.loads(file.metadata()["trained"])
@@ -99,7 +100,7 @@ def test_what_is_exported_holds_its_share_of_what_the_run_began_with(corpus: Pat
     given = weights_file(tmp_path / "given.safetensors")
     shares: dict[float, torch.Tensor] = {}
     for share in (0.0, 0.25, 1.0):
-        how = {"device": "cpu", "tokens_per_batch": 200, "width": 64, "start_from": given, "start_share": share}
+        how = {"device": "cpu", "tokens_per_batch": 200, "start_from": given, "start_share": share}
         shares[share] = read_twin(
             loop.train(TrainOptions((corpus,), tmp_path / "out", examples=80, **how)), TOKENIZER
         ).tok_emb
@@ -116,6 +117,8 @@ def test_a_recipe_with_a_misspelt_key_and_a_clone_without_development_sets_are_r
     assert {"everyday.jsonl", "blind-1.jsonl"} <= {path.name for path in command._development_sets()}
     (tmp_path / "other.toml").write_text("exampels = 40\n")
     assert "exampels" in run(corpus, tmp_path, "--recipe", str(tmp_path / "other.toml")).output
+
+    assert "none are named: --start-from" in run(corpus, tmp_path, more="start_share = 0.5").output
 
     monkeypatch.setattr(command, "_DEVELOPMENT", tmp_path)
     assert "no development sets" in run(corpus, tmp_path).output

@@ -67,7 +67,7 @@ def _provenance(trainer: Trainer) -> dict[str, object]:
         "corpora": {corpus.name: digest(corpus)[:16] for corpus in options.corpora}, **asdict(trainer.progress),
         "precision": str(trainer.precision), "generators": options.num_streams, "torch": torch.__version__,
         "hardware": torch.cuda.get_device_name() if trainer.device == "cuda" else cpu_name(),
-        "tokens_per_batch": options.tokens_per_batch, "top_rate": options.top_rate, "width": options.width,
+        "tokens_per_batch": options.tokens_per_batch, "top_rate": options.top_rate,
         "written_share": options.written_share, "right_prose": options.right_prose, "start_from": trainer.origin,
         "start_share": options.start_share,
     }  # fmt: skip

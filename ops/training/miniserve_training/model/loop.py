@@ -20,7 +20,6 @@ from api.grammar.tokenizer import Tokenizer
 from api.grammar.verbs import VerbTable
 from miniserve_training.model.batches import Batch, batch_stream
 from miniserve_training.model.export import export, read_twin, weights_origin
-from miniserve_training.model.growth import widened
 from miniserve_training.model.progress import MetricsLog
 from miniserve_training.model.streams import background_batches
 from miniserve_training.model.trainer import Trainer
@@ -39,7 +38,7 @@ _RESUME_SEED_STRIDE = 1_000_003  # a stream that goes on after a stop must not r
 def train(options: TrainOptions) -> Path:
     """Train, or go on with a stopped run, and return the path of the exported weights, which are not calibrated.
 
-    Raises ValueError where the weights to start from are missing, damaged or of another tokenizer, or do not grow so.
+    Raises ValueError where the weights to start from are missing, damaged or of another tokenizer.
     """
     torch.set_num_threads(1)
     torch.manual_seed(options.seed)
@@ -47,10 +46,7 @@ def train(options: TrainOptions) -> Path:
     checkpoint, tokenizer, start = options.out / "checkpoint.pt", Tokenizer.load(), options.start_from
     if options.start_share and not start:
         raise ValueError("a share of the weights to start from is kept, and none are named: --start-from FILE")
-    if start:
-        twin = widened(read_twin(start, tokenizer), options.width)
-    else:
-        twin = Twin(TwinConfig(vocab_size=tokenizer.vocab_size, width=options.width))
+    twin = read_twin(start, tokenizer) if start else Twin(TwinConfig(vocab_size=tokenizer.vocab_size))
     started = deepcopy(twin)
     trainer = Trainer(options, twin, weights_origin(start) if start else None)
     if checkpoint.exists():
