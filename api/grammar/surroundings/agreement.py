@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from api.grammar import nouns, word_sets
 from api.grammar.lists import LISTS
@@ -18,7 +20,7 @@ _NOT_BE = {
     "plural": frozenset(["am", "is", "was", "isn't", "wasn't"]),
 }
 NOT_FOR = {Reason.SVA_SG: ("first", "plural"), Reason.SVA_PL: ("singular",)}
-_JOINING = frozenset(["and", "or", "nor", "than", "as", "like", "&"])  # "Ann and I are", "people like he"
+JOINING = frozenset(["and", "or", "nor", "than", "as", "like", "&"])  # "Ann and I are", "people like he"
 _BUT_ONE = re.compile(r"(?<![Aa]ll )\bbut [A-Z][a-z]*[a-rt-z] $")  # "but Dubai [is] rich"; "all but Tom are" is right
 _THAT_IS = re.compile(r"[,;(] that $")  # "the same borders, that [is], one town"
 _QUOTED = re.compile(
@@ -35,7 +37,7 @@ _BE_OF_TWO = frozenset(["are", "were"])
 # One word for many, or a plural without -s: "a number of cars have", "the rich have".
 CROWDS = word_sets.COLLECTIVE_NOUNS | word_sets.PLURAL_NOUNS | LISTS["crowds"]
 # With 'the' many people: "the rich have".
-PEOPLE = LISTS["people"]
+PEOPLE = LISTS["people"] | LISTS["peoples"]
 _MOST = frozenset(["bulk", "last", "majority", "rest"])  # with either number
 _OBJECT_PRONOUNS = frozenset(["them", "him", "me", "us"])
 _OF = word_sets.PREPOSITIONS | {"and", "or", "to"}
@@ -50,11 +52,19 @@ _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".s
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 
 
+class Subject(NamedTuple):
+    """Holds "the old colour of the walls": the determiner, if any, the noun with its adjectives, and the rest."""
+
+    determiner: str
+    noun: Sequence[str]
+    rest: Sequence[str]
+
+
 def disagrees(context: Context) -> bool:
     """Return whether a pronoun right before the verb asks for another form: "they [walks]"."""
     edit, words = context.edit, without_adverbs(context.before)
     person = _PERSONS.get(words[-1]) if words else None
-    if person is None or (len(words) > 1 and words[-2] in _JOINING):
+    if person is None or (len(words) > 1 and words[-2] in JOINING):
         return False
     if edit.reason is Reason.SVA_BE:
         return edit.replacement[0].lower() in _NOT_BE[person]
@@ -204,22 +214,30 @@ def _head(context: Context) -> str | None:
     """Return the noun of the subject, where that is one noun with a determiner, adjectives, and what is in or of it."""
     words = without_adverbs(context.clause_before)
     start = next((at + 1 for at in range(len(words) - 1, -1, -1) if words[at] in _OPENING), 0)
-    words = words[start:]
     is_dotted = "." in context.text_before.rstrip().rpartition(" ")[2]  # "the tests in run.sh"
-    if is_dotted or not LISTS["unclear"].isdisjoint(words) or any(map(str.isdigit, words)):
+    subject = None if is_dotted else subject_of(context, words[start:])
+    if subject is None:
         return None
-    first = int(bool(words) and (words[0] in word_sets.DETERMINERS or words[0] in _FEW))
-    end = next((at for at in range(first, len(words)) if words[at] in word_sets.PREPOSITIONS), len(words))
-    noun, rest = words[first:end], words[end:]
-    is_noun = bool(noun) and word_sets.CLOSED_CLASS.isdisjoint(noun) and (first > 0 or not noun[0].endswith("ing"))
-    if (
-        not is_noun
-        or any(is_verbal(context, word) for word in noun[1:])
-        or not _INNER.issuperset(word for word in rest if word in word_sets.CLOSED_CLASS)
-    ):
+    head, is_long = subject.noun[-1], len(subject.noun) + bool(subject.determiner) > 1
+    return None if is_long and head.title() in context.text_before else head
+
+
+def subject_of(context: Context, words: Sequence[str]) -> Subject | None:
+    """Return how the words before a verb make a subject of one noun, None where they may make another."""
+    if not LISTS["unclear"].isdisjoint(words) or any(map(str.isdigit, words)):
         return None
-    is_name = end > 1 and noun[-1].title() in context.text_before
-    return None if is_name else noun[-1]
+    determiner = words[0] if words and (words[0] in word_sets.DETERMINERS or words[0] in _FEW) else ""
+    phrase = words[bool(determiner) :]
+    end = next((at for at, word in enumerate(phrase) if word in word_sets.PREPOSITIONS), len(phrase))
+    noun, rest = phrase[:end], phrase[end:]
+    if not noun or not word_sets.CLOSED_CLASS.isdisjoint(noun) or (not determiner and noun[0].endswith("ing")):
+        return None
+    is_plain = not any(is_verbal(context, word) for word in noun[1:])
+    return Subject(determiner, noun, rest) if is_plain and _INNER.issuperset(_closed(rest)) else None
+
+
+def _closed(words: Sequence[str]) -> frozenset[str]:
+    return word_sets.CLOSED_CLASS.intersection(words)
 
 
 def _is_activity(context: Context) -> bool:

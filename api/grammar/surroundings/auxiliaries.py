@@ -1,4 +1,4 @@
-"""Finds verbs that an auxiliary near them explains: 'need' as a modal, questions, and subjects before their verb."""
+"""Finds words that an auxiliary near them explains: 'need' as a modal, questions, subjects, what one has."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from api.grammar import word_sets
 from api.grammar.lists import LISTS
 from api.grammar.surroundings.agreement import NEW_CLAUSE
-from api.grammar.surroundings.context import Context
+from api.grammar.surroundings.context import Context, is_mark
 from api.grammar.verb_words import parts_of
 
 _NO_PERSONS = LISTS["no_persons"]
 _BEHIND_NEED = LISTS["behind_need"]
 _MAKING = frozenset(["make", "made", "let", "help"])
 _VERBS = LISTS["finite"] | {"had", "did", "does", "do"}
+_OPEN_A_QUESTION = word_sets.QUESTION_WORDS | word_sets.MODAL_PARTS
+_OFTEN = frozenset(["been", "once", "twice"])
+_BEFORE_A_VERB = _OFTEN | {"and", "or"}
 
 
 def is_modal_need(context: Context) -> bool:
@@ -56,3 +59,33 @@ def is_before_an_auxiliary(context: Context) -> bool:
 def _without_adverbs_in_front(words: Sequence[str]) -> Sequence[str]:
     """Return the words without the adverbs before them."""
     return words[next((at for at, word in enumerate(words) if word not in word_sets.ADVERBS), len(words)) :]
+
+
+def is_of_its_own(context: Context) -> bool:
+    """Return whether an -ing or a 'to' begins something else behind a modal: "should, [depending] on it, help".
+
+    "Would [dividing] it help?", "They did all they could [to help]".
+    """
+    source, before = context.edit.source[0].lower(), context.before
+    if source == "to":
+        return before[-3:-2] in (["all"], ["everything"]) and before[-2] in word_sets.SUBJECT_PRONOUNS
+    if not context.has_form(source, "ing") or not before:
+        return False
+    is_question = len(before) == 1 or ("?" in context.sentence[context.edit.end :] and before[0] in _OPEN_A_QUESTION)
+    return is_mark(before[-1]) or (is_question and parts_of(before[-1])[0] in word_sets.MODAL_PARTS)
+
+
+def is_what_one_has(context: Context) -> bool:
+    """Return whether something stands between 'have' and the word, which is no verb then: "had brotherly [love]"."""
+    words = context.before
+    places = (at for at in range(len(words) - 1, -1, -1) if not word_sets.HAVE_PARTS.isdisjoint(parts_of(words[at])))
+    at = next(places, len(words))
+    between = words[at + 1 :]
+    if not between or len(context.edit.source) > 1 or between[0] in word_sets.SUBJECT_PRONOUNS:
+        return False
+    asks = at == 0 or is_mark(words[at - 1]) or "?" in context.sentence[context.edit.end :]
+    return not asks and between[-1] not in _BEFORE_A_VERB and any(not _is_adverb(word) for word in between)
+
+
+def _is_adverb(word: str) -> bool:
+    return word in word_sets.ADVERBS | word_sets.NEGATIVE_PARTS | _OFTEN or word.endswith("ly")

@@ -21,8 +21,6 @@ _OF_ANOTHER_CLAUSE = (
 )
 _BRACKETS = {"(": ")", "[": "]"}
 _ENDS = frozenset(".!?")
-_OFTEN = frozenset(["been", "once", "twice"])
-_BEFORE_A_VERB = _OFTEN | {"and", "or"}
 _NO_SUBJECTS = frozenset(["but", "and", "or", "if", "do"])
 
 
@@ -86,22 +84,6 @@ def is_an_adjective(context: Context) -> bool:
     if source.endswith("ing"):
         return context.before[-1:] != [] and context.before[-1].endswith("ly")
     return context.before[-1:] == [":"] or " ".join([source, *context.after[:1]]) in _ADJECTIVES
-
-
-def is_what_one_has(context: Context) -> bool:
-    """Return whether something stands between 'have' and the word, which is no verb then: "had brotherly [love]"."""
-    words = context.before
-    places = (at for at in range(len(words) - 1, -1, -1) if not word_sets.HAVE_PARTS.isdisjoint(parts_of(words[at])))
-    at = next(places, len(words))
-    between = words[at + 1 :]
-    if not between or len(context.edit.source) > 1 or between[0] in word_sets.SUBJECT_PRONOUNS:
-        return False
-    asks = at == 0 or is_mark(words[at - 1]) or "?" in context.sentence[context.edit.end :]
-    return not asks and between[-1] not in _BEFORE_A_VERB and any(not _is_adverb(word) for word in between)
-
-
-def _is_adverb(word: str) -> bool:
-    return word in word_sets.ADVERBS | word_sets.NEGATIVE_PARTS | _OFTEN or word.endswith("ly")
 
 
 def is_so_far(context: Context) -> bool:

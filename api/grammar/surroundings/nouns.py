@@ -27,8 +27,6 @@ _HEADS = LISTS["heads"]
 _TAKE_AN_OBJECT = LISTS["take_an_object"]
 # These take such objects, and stand before no noun: "has take time".
 _WITH_OBJECTS = frozenset("take give make get find lose see know spend choose bring have do become keep teach".split())
-_OPEN_A_QUESTION = word_sets.QUESTION_WORDS | word_sets.MODAL_PARTS
-_PARTING = frozenset([",", ";", ":", ")", "\u2014"])
 _KEEP_DO = frozenset(["how", "where", "when", "why"])  # as none of them is a subject; what and who may be
 
 
@@ -62,25 +60,6 @@ def _is_noun(written: Sequence[str], at: int, *, is_last: bool) -> bool:
         return True
     is_adjective = previous in _ADJECTIVES or (_ADJECTIVE.fullmatch(previous) and previous not in _LIKE_ADJECTIVES)
     return bool(is_adjective) and (before in word_sets.DETERMINERS or before.endswith(("'s", "\u2019s")))
-
-
-def is_of_its_own(context: Context) -> bool:
-    """Return whether an -ing or a 'to' begins something else behind a modal: "should, [depending] on it, help".
-
-    "Would [dividing] it help?", "They did all they could [to help]".
-    """
-    source, before = context.edit.source[0].lower(), context.before
-    if source == "to":
-        return before[-3:-2] in (["all"], ["everything"]) and before[-2] in word_sets.SUBJECT_PRONOUNS
-    if not context.has_form(source, "ing") or not before:
-        return False
-    is_question = len(before) == 1 or ("?" in context.sentence[context.edit.end :] and before[0] in _OPEN_A_QUESTION)
-    return is_mark(before[-1]) or (is_question and parts_of(before[-1])[0] in word_sets.MODAL_PARTS)
-
-
-def is_behind_a_mark(context: Context) -> bool:
-    """Return whether a mark parts the verb from what would ask for an -ing: "If on, [emit] a line"."""
-    return context.before[-1:] != [] and context.before[-1] in _PARTING
 
 
 def is_behind_a_command(context: Context) -> bool:

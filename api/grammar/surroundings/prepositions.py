@@ -15,6 +15,7 @@ from api.grammar.surroundings.nouns import is_part_of_a_noun
 # Also behind their object 'to' is a preposition: "directs you to related topics".
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
 _BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
+_PARTING = frozenset([",", ";", ":", ")", "\u2014"])
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
 
 
@@ -52,6 +53,11 @@ def is_noun_behind_a_preposition(context: Context) -> bool:
         return before not in (["without"], ["before"], ["after"]) or word in LISTS["never_doubted"]
     is_open = is_alone or after[0] in word_sets.CLOSED_CLASS or after[0] in LISTS["particles"] or after[0] == "yet"
     return (word in LISTS["first_parts"] and not is_open) or is_part_of_a_noun(context)
+
+
+def is_behind_a_mark(context: Context) -> bool:
+    """Return whether a mark parts the verb from what would ask for an -ing: "If on, [emit] a line"."""
+    return context.before[-1:] != [] and context.before[-1] in _PARTING
 
 
 def is_of_a_purpose(context: Context) -> bool:

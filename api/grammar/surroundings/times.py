@@ -31,7 +31,7 @@ _OF_AN_AGO = word_sets.COUNTS | frozenset("a an one couple hundred thousand some
 _STAGES_OF_LIFE = frozenset("child kid boy girl baby teenager teen young little small born old student".split())
 _PRESENT = frozenset(["is", "are", "am", "do", "does", "can", "will", "must", "may", "has", "have"])
 _LONG_AGO = frozenset(["ago", "yesterday", "last"])
-_DIGITS_OF_A_YEAR = 4
+DIGITS_OF_A_YEAR = 4
 _BEFORE_A_PARTICIPLE = word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.PREPOSITIONS
 _NO_VERB_BEHIND = word_sets.DETERMINERS | word_sets.PREPOSITIONS | {"last", "first", "and", "or", "to", "old", "new"}
 _PERSONS = word_sets.SUBJECT_PRONOUNS | word_sets.INDEFINITE_PRONOUNS | {"there"}
@@ -71,7 +71,7 @@ def is_without_a_past(context: Context) -> bool:
     if not context.words.may_be_past(parts_of(context.edit.replacement[0])[0]):
         return False
     words = ["", *context.before, context.edit.source[-1].lower(), *context.after]
-    if any(word in _LONG_AGO or (word.isdigit() and len(word) == _DIGITS_OF_A_YEAR) for word in words):
+    if any(word in _LONG_AGO or (word.isdigit() and len(word) == DIGITS_OF_A_YEAR) for word in words):
         return False
     plain = [word for word in words if word not in word_sets.ADVERBS and not word.endswith("ly")]
     return not any(_is_past(context, *pair) for pair in pairwise(plain))
