@@ -37,7 +37,7 @@ def dead_letters(settings: Settings, json: bool, action: str, ids: tuple[str, ..
     tools list it as a failed job.
 
     \b
-    list           id, when, attempts, why; a line each, the oldest first; no text
+    list           id, when, why; a line each, the oldest first; no text
     requeue ID...  put them back into the queue: each is tried twice more, by itself
     drop ID...     forget them
 
@@ -55,7 +55,7 @@ def dead_letters(settings: Settings, json: bool, action: str, ids: tuple[str, ..
     except (RedisError, OSError) as error:
         raise _unreachable(settings.redis_url, refusal_of(in_our_words(error)) or error) from None
     for letter in letters:
-        line = "{id}  {ended_at}  {attempts} attempts  {why}".format(**letter)
+        line = "{id}  {ended_at}  {why}".format(**letter)
         click.echo(json_module.dumps(letter) if json else line)
     if not letters:
         click.echo("no dead letters", err=True)
@@ -65,15 +65,15 @@ def _letters(client: Redis) -> list[dict[str, str]]:
     ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
     pipeline = client.pipeline(transaction=False)
     for one in ids:
-        pipeline.hmget(b"rq:job:" + one, "ended_at", "attempts")
+        pipeline.hget(b"rq:job:" + one, "ended_at")
         pipeline.xrevrange(b"rq:results:" + one, count=1)
     found = pipeline.execute(raise_on_error=False)
     return [_letter(*letter) for letter in zip(ids, found[::2], found[1::2], strict=True)]
 
 
-def _letter(id_: bytes, fields: Any, results: Any) -> dict[str, str]:
-    ended_at, attempts = map(_text, fields) if isinstance(fields, list) else ("?", "?")
-    return {"id": _text(id_), "ended_at": ended_at, "attempts": attempts, "why": _why(results)}
+def _letter(id_: bytes, ended_at: Any, results: Any) -> dict[str, str]:
+    ended_at = ended_at if isinstance(ended_at, bytes) else None  # an error where the job is no hash
+    return {"id": _text(id_), "ended_at": _text(ended_at), "why": _why(results)}
 
 
 def _why(results: Any) -> str:
