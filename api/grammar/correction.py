@@ -59,6 +59,7 @@ class Edit:
     explanation: str
     confidence: float = 1.0  # how often such edits are right in natural text
     verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
+    of_model: float = field(default=1.0, compare=False)  # the confidence without what the words around say
 
 
 @dataclass(slots=True)

@@ -14,6 +14,7 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.explain.fact_finder import FactFinder
 from api.grammar.explain.templates import explain
 from api.grammar.guard import Guard
+from api.grammar.ngrams import NGrams
 from api.grammar.proposals import (
     Proposal,
     brings_do,
@@ -27,7 +28,7 @@ from api.grammar.proposals import (
 )
 from api.grammar.reasons import Reason
 from api.grammar.surface import match_case
-from api.grammar.surroundings.evidence import borne_out, speaks_for
+from api.grammar.surroundings.evidence import Evidence, with_log_odds
 from api.grammar.surroundings.vetoes import speak_against
 from api.grammar.verb_words import VerbWords
 
@@ -38,6 +39,7 @@ class EditMaker:
     def __init__(self, words: VerbWords) -> None:
         self._words = words
         self._guard = Guard(words)
+        self._evidence = Evidence(words, NGrams.load())
         self._facts = FactFinder(words)
 
     def make(
@@ -149,9 +151,10 @@ class EditMaker:
             return None
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
-        is_borne_out = first is last and speaks_for(draft.sentence, about, self._words)
-        confidence = borne_out(about.confidence) if is_borne_out else about.confidence
-        return Edit(about.start, about.end, original, text, about.reason, explain(facts), confidence, verb)
+        added = self._evidence.log_odds(draft.sentence, about)
+        confidence = with_log_odds(about.confidence, added)
+        of_model = about.confidence
+        return Edit(about.start, about.end, original, text, about.reason, explain(facts), confidence, verb, of_model)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""

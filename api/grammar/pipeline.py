@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import replace
 from itertools import chain, islice
+from math import exp
 from typing import Literal, TypeVar
 
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
 from api.grammar.drafts import Draft, TextDraft
-from api.grammar.edit_script import EOS_ID, confidence_of, parse_script
+from api.grammar.edit_script import EOS_ID, parse_script
 from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Offsets, Reading, read
@@ -32,9 +33,10 @@ PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a mil
 _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_TOKENS}. Send the corrected text again."
 Level = Literal["quiet", "picky"]
 STRICTNESS = 3.0
-# How much less than the strictness a level asks for. Strictness 3 asks for a step of confidence of 5, a quarter.
-_LESS: dict[Level, float] = {"quiet": 0.0, "picky": 3.0}
-_STEP_OF_NO_STRICTNESS = 1.5  # halfway between two steps, so that no rounding decides
+_LESS: dict[Level, float] = {"quiet": 0.0, "picky": 2.5}  # than the strictness a level asks for
+# Strictness 3 asks for a confidence of a fifth.
+_EVEN_STRICTNESS = 7.0  # asks for one half
+_LOG_ODDS_OF_STRICTNESS = 0.35
 _T = TypeVar("_T")
 
 
@@ -46,7 +48,7 @@ class TextPipeline:
     ) -> None:
         words = VerbWords(verbs)
         self.pause = pause
-        self._asked = {level: confidence_of(_STEP_OF_NO_STRICTNESS + strictness - _LESS[level]) for level in _LESS}
+        self._asked = {level: _least_confidence(strictness - less) for level, less in _LESS.items()}
         self._tokenizer = tokenizer
         self._words = words
         self._edits = EditMaker(words)
@@ -169,3 +171,7 @@ class TextPipeline:
             return ()
         edits, _ = self._edits.make(draft, proposals, num_certain, seems_english(draft.sentence))
         return tuple([edit for edit in edits if edit.confidence >= draft.least])
+
+
+def _least_confidence(strictness: float) -> float:
+    return 1 / (1 + exp((_EVEN_STRICTNESS - strictness) * _LOG_ODDS_OF_STRICTNESS))

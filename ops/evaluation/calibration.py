@@ -21,8 +21,9 @@ from safetensors.numpy import save_file
 
 from api.grammar.correction import Edit
 from api.grammar.edit_script import REASONS, TAG_IDS
+from api.grammar.ngrams import NGrams
 from api.grammar.proposals import Proposal
-from api.grammar.surroundings.evidence import LOG_ODDS, speaks_for
+from api.grammar.surroundings.evidence import Evidence
 from api.grammar.tokenizer import Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -69,8 +70,8 @@ def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
         share = _long_share(result.item.sentence)
         for edit in result.answer.edits:
             if (is_good := is_right(result.item, result.answer, edit)) or are_natural:
-                evidence.append(LOG_ODDS if _is_borne_out(result.item.sentence, edit) else 0.0)
-                rows.append(_features(edit, evidence[-1], share))
+                evidence.append(_log_odds(result.item.sentence, edit))
+                rows.append(_features(edit, share))
                 right.append(is_good)
     features = np.array(rows).reshape(len(rows), _SHARED + 2 * len(REASONS))
     weights = (
@@ -79,23 +80,22 @@ def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
     return Samples(features, np.array(evidence), np.array(right, dtype=float), weights)
 
 
-def _is_borne_out(sentence: str, edit: Edit) -> bool:
+def _log_odds(sentence: str, edit: Edit) -> float:
     words = tuple(edit.original.split()), tuple(edit.replacement.split())
-    return speaks_for(sentence, Proposal(0, *words, edit.reason, edit.start, edit.end, " ", 1.0), _words())
+    return _evidence().log_odds(sentence, Proposal(0, *words, edit.reason, edit.start, edit.end, " ", 1.0))
 
 
-def _features(edit: Edit, evidence: float, share: float) -> np.ndarray:
-    certainty = _certainty(edit.confidence, evidence)
+def _features(edit: Edit, share: float) -> np.ndarray:
+    certainty = _certainty(edit.of_model)
     row = np.zeros(_SHARED + 2 * len(REASONS))
     row[:_SHARED] = 1.0, certainty, share, share * certainty
     row[_SHARED + 2 * REASONS.index(edit.reason) :][:2] = 1.0, certainty
     return row
 
 
-def _certainty(confidence: float, evidence: float) -> float:
+def _certainty(confidence: float) -> float:
     """That of uncalibrated weights, by the rounded confidence."""
-    log_odds = log(confidence / (1 - confidence)) - evidence
-    return _CERTAINTY_PER_STEP * (round(log_odds / LOG_ODDS_PER_STEP) + EVEN_ODDS - 1)
+    return _CERTAINTY_PER_STEP * (round(log(confidence / (1 - confidence)) / LOG_ODDS_PER_STEP) + EVEN_ODDS - 1)
 
 
 def _long_share(sentence: str) -> float:
@@ -111,8 +111,8 @@ def _tokenizer() -> Tokenizer:
 
 
 @cache
-def _words() -> VerbWords:
-    return VerbWords(VerbTable.load())
+def _evidence() -> Evidence:
+    return Evidence(VerbWords(VerbTable.load()), NGrams.load())
 
 
 def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int, _Line], _Line]:

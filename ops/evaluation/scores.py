@@ -130,7 +130,8 @@ class Scores:
     num_gold_edits: int = 0
     num_right_edits: int = 0
     num_malformed_outputs: int = 0  # outputs of which the parser dropped anything
-    confidences: dict[float, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))  # edits made
+    # Edits made, by the nearest tenth of their confidence.
+    confidences: dict[float, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))
     kinds: dict[str, ReasonScores] = field(default_factory=lambda: defaultdict(ReasonScores))  # of M2
     reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
 
@@ -204,7 +205,7 @@ class Scores:
 
     def _add_reasons_made(self, item: Item, answer: Answer) -> None:
         for edit in answer.edits:
-            for counts in (self.reasons[edit.reason], self.confidences[edit.confidence]):
+            for counts in (self.reasons[edit.reason], self.confidences[round(edit.confidence, 1)]):
                 counts.num_made += 1
                 counts.num_right += is_right(item, answer, edit)
                 counts.num_false += item.is_clean

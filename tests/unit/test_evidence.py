@@ -6,24 +6,35 @@ import re
 
 import pytest
 
+from api.grammar.ngrams import NGrams
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.evidence import borne_out, speaks_for
+from api.grammar.surroundings.context import Context
+from api.grammar.surroundings.evidence import Evidence, bears_out, with_log_odds
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 
 _EDIT = re.compile(r"\[(.*?)>(.*?) (\w+)\]")
 WORDS = VerbWords(VerbTable.load())
+EVIDENCE = Evidence(WORDS, NGrams.load())
 
 
-def is_borne_out(text: str) -> bool:
+def sentence_and_edit(text: str) -> tuple[str, Proposal]:
     found = _EDIT.search(text)
     assert found is not None
     old, new, reason = found.groups()
     edit = Proposal(
         0, (*old.split(),), (*new.split(),), Reason[reason], found.start(), found.start() + len(old), " ", 0.5
     )
-    return speaks_for(text[: found.start()] + old + text[found.end() :], edit, WORDS)
+    return text[: found.start()] + old + text[found.end() :], edit
+
+
+def is_borne_out(text: str) -> bool:
+    return bears_out(Context(*sentence_and_edit(text), WORDS))
+
+
+def log_odds(text: str) -> float:
+    return EVIDENCE.log_odds(*sentence_and_edit(text))
 
 
 @pytest.mark.parametrize(
@@ -106,5 +117,26 @@ def test_what_may_be_right_is_left_to_the_model(text: str) -> None:
     assert not is_borne_out(text)
 
 
+def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_it() -> None:
+    assert log_odds("In most cases they [was>were SVA_PL] not found.") > 1
+    assert log_odds("You may want to link to [files>file BASE_TO] that live elsewhere.") < -0.5
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I am used to [drive>driving ING_TO] on the left.", "The captains that like the engineers [is>are SVA_BE] tall."],
+)
+def test_use_does_not_speak_against_an_edit_where_learners_err_as_use_goes(text: str) -> None:
+    assert log_odds(text) >= 0
+
+
+def test_no_words_however_rare_make_up_for_more_than_the_model_may_say() -> None:
+    rare = log_odds(f"They {'zyx ' * 9}[qwrt>have always been qwrting SVA_SG] {'xyz ' * 9}")
+
+    assert abs(rare) < 3
+
+
 def test_evidence_makes_a_doubtful_edit_likely_and_leaves_what_is_not_calibrated() -> None:
-    assert (borne_out(0.2), borne_out(0.5), borne_out(1.0)) == (0.5, 0.8, 1.0)
+    confidences = [with_log_odds(*known) for known in ((0.2, 1.4), (0.5, -1.4), (0.98, 5.0), (1.0, -1.4))]
+
+    assert confidences == [0.5, 0.2, 0.98, 1.0]

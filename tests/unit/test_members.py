@@ -17,7 +17,7 @@ from api.service.corrector import content_of
 from api.service.exchange import Exchange
 from api.streams.routes import EditStream
 from scheduler.errors import InvalidRequest
-from scheduler.messages import ID_BITS, ID_MASK, Completion, FinishReason
+from scheduler.messages import ID_BITS, Completion, FinishReason
 from tests.fake_mailbox import TOKENIZER, VERBS, FakeMailbox
 
 ASTRAL = "We came \U0001f600. He goed home. They are \U0001f600 " + "word " * 70 + "."
@@ -78,12 +78,16 @@ def test_the_body_counts_more_than_the_query() -> None:
     assert (body.level, body.offsets) == ("quiet", "utf16")
 
 
-@pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(1, 0, 0), (2, 0, 1), (4, 0, 1), (5, 1, 1)])
+# The words around say nothing of this edit: use does not speak against it.
+USED, DRIVING = "I am used to drive", ScriptEdit(4, 1, "driving", Reason.ING_TO)
+
+
+@pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(2, 0, 0), (3, 0, 1), (4, 0, 1), (5, 1, 1)])
 def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
     client: FlaskClient, mailbox: FakeMailbox, step: int, num_quiet: int, num_picky: int
 ) -> None:
-    *start, tag, end = mailbox.output
-    mailbox.output = (*start, tag & ID_MASK | step << ID_BITS, end)
+    *start, tag, end = TOKENIZER.encode_output([DRIVING])
+    mailbox.output = (*start, tag | step << ID_BITS, end)
 
     def num_edits(path: str, **body: Any) -> int:
         answer = client.post(path, json=body).get_json()
@@ -91,20 +95,20 @@ def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
         return len(answer.get("results", [answer])[0]["edits"])
 
     for level, number in (({}, num_quiet), ({"level": "quiet"}, num_quiet), ({"level": "picky"}, num_picky)):
-        assert num_edits("/correct", sentence="He goed", **level) == number
-        assert num_edits("/correct/batch", sentences=["He goed"], **level) == number
-        assert num_edits(f"/correct?{urlencode(level)}", sentence="He goed") == number
+        assert num_edits("/correct", sentence=USED, **level) == number
+        assert num_edits("/correct/batch", sentences=[USED], **level) == number
+        assert num_edits(f"/correct?{urlencode(level)}", sentence=USED) == number
     for form, number in (({}, num_quiet), ({"level": "default"}, num_quiet), ({"level": "PICKY"}, num_picky)):
-        sent = {"text": "He goed", "language": "en-US"} | form
+        sent = {"text": USED, "language": "en-US"} | form
         assert len(client.post("/v2/check", data=sent).get_json()["matches"]) == number
     assert client.post("/v2/check", data={"text": "He", "language": "en", "level": "x"}).status_code == 400
 
 
-@pytest.mark.parametrize(("strictness", "num_edits"), [(20.0, 0), (4.0, 0), (3.0, 1), (0.0, 1), (-20.0, 1)])
+@pytest.mark.parametrize(("strictness", "num_edits"), [(20.0, 0), (5.0, 0), (3.0, 1), (0.0, 1), (-20.0, 1)])
 def test_the_strictness_moves_what_is_asked_for(strictness: float, num_edits: int) -> None:
     pipeline = TextPipeline(TOKENIZER, VERBS, strictness=strictness)
-    *start, tag, end = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
-    (draft,) = pipeline.prepare_text("He goed").take()
+    *start, tag, end = TOKENIZER.encode_output([DRIVING])
+    (draft,) = pipeline.prepare_text(USED).take()
     ids = [*start, tag | 5 << ID_BITS, end]
 
     assert len(pipeline.part(draft, ids).edits) == num_edits

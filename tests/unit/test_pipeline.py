@@ -126,13 +126,13 @@ def test_what_is_in_capitals_is_read_in_small_letters_but_the_pronoun_and_abbrev
     assert list(draft.prompt.words) == [word.strip(",") for word in shouted.split()]
 
 
-@pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.08), (8, 0.5), (15, 0.92)])
+@pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.05), (7, 0.5), (15, 0.98)])
 def test_the_tag_says_how_often_such_an_edit_is_right(steps: int, confidence: float) -> None:
     *start, tag, end = TOKENIZER.encode_output([WENT])
 
     (edit,) = PIPELINE.conclude(PIPELINE.prepare("He goed"), [*start, tag | steps << ID_BITS, end]).edits
 
-    assert edit.confidence == confidence
+    assert edit.of_model == confidence
 
 
 def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_them() -> None:
@@ -145,7 +145,7 @@ def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_th
     (edit,) = PIPELINE.conclude(PIPELINE.prepare(sentence), ids).edits
     correction = PIPELINE.conclude(PIPELINE.prepare(sentence, min_confidence=0.95), ids)
 
-    assert edit.confidence == 0.2
+    assert edit.of_model == 0.18
     assert (correction.corrected, [note.code.value for note in correction.notes]) == (sentence, ["left-out"])
     assert "1 edit that is less certain" in correction.explanation
     assert f"of {edit.confidence:g}, under min_confidence 0.95, was left out" in correction.notes[0].detail

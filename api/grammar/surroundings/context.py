@@ -38,14 +38,14 @@ class Context:
     def before(self) -> Sequence[str]:
         """Return them in small letters."""
         if self._before is None:
-            self._before = _plain_tokens(self.text_before)
+            self._before = plain_tokens(self.text_before)
         return self._before
 
     @property
     def after(self) -> Sequence[str]:
         """Return the words and marks behind the edit up to the end of the sentence."""
         if self._after is None:
-            self._after = _plain_tokens(_SENTENCE_END.split(self.text_after, 1)[0])
+            self._after = plain_tokens(_SENTENCE_END.split(self.text_after, 1)[0])
         return self._after
 
     def holds(self, *texts: str) -> bool:
@@ -75,7 +75,8 @@ class Context:
         return form in self.words.forms_of(word)
 
 
-def _plain_tokens(text: str) -> Sequence[str]:
+def plain_tokens(text: str) -> Sequence[str]:
+    """Return the words and marks of a text, in small letters."""
     return [*chain.from_iterable(map(_tokens_of, text.split()))]
 
 

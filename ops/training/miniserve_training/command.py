@@ -18,7 +18,7 @@ configure_blas(os.environ)  # before NumPy is there to read it
 
 from miniserve_training import natural  # noqa: E402
 from miniserve_training.options import TrainOptions  # noqa: E402
-from miniserve_training.text import vocabulary  # noqa: E402
+from miniserve_training.text import ngrams, vocabulary  # noqa: E402
 from miniserve_training.text.written import check  # noqa: E402
 from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
 from ops.evaluation.command import ALL, correct  # noqa: E402
@@ -41,6 +41,7 @@ def main() -> None:
 main.add_command(check.main, "check-lines")
 main.add_command(vocabulary.main, "vocabulary")
 main.add_command(natural.main, "natural")
+main.add_command(ngrams.main, "ngrams")
 
 
 @main.command()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 from hashlib import blake2b
+from math import log
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from api.grammar.ngrams import NGrams
+from api.grammar.verbs import VerbTable
 from miniserve_training import natural
-from miniserve_training.text import tables
+from miniserve_training.text import ngrams, tables
 from miniserve_training.text.corpus import TaggedSentence, TaggedToken, read_corpus
+from miniserve_training.text.ngrams import count_ngrams
 from ops.evaluation.items import read_items
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
@@ -71,3 +75,27 @@ def test_a_real_mistake_that_was_read_is_mended_in_the_text_for_the_calibration(
     monkeypatch.setattr(tables, "rows", lambda _: rows)
 
     assert [natural.as_meant(text), natural.as_meant("She worked here.")] == ["She works here.", "She worked here."]
+
+
+def test_ngrams_of_verbs_are_kept_with_what_they_begin_with_where_they_are_frequent() -> None:
+    counts = count_ngrams(["The red car goes 9 times."] * 3 + ["The red car goes there."] * 2, VerbTable.load())
+
+    assert counts[()] == 3 * 9 + 2 * 8
+    assert (counts["goes",], counts["car", "goes"], counts["red", "car", "goes"]) == (5, 5, 5)
+    assert counts["goes", "0"] == 3
+    assert ("car", "goes", "0") not in counts  # seen three times only
+    assert counts["red", "car"] == 5 and ("the", "red", "car") not in counts
+    assert ("there",) not in counts
+
+
+def test_the_ngrams_of_sentences_held_out_are_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, out = tmp_path / "text.tsv.gz", tmp_path / "ngrams.bin"
+    texts = [TaggedSentence("wikipedia", f"He goes {number}.", ()) for number in range(200)]
+    num_kept = sum(not sentence.is_held_out for sentence in texts)
+    path.write_bytes(gzip.compress("".join(f"wikipedia\t{sentence.text}\n" for sentence in texts).encode()))
+    monkeypatch.setattr(ngrams, "SHIPPED", out)
+
+    CliRunner().invoke(ngrams.main, [str(path)], catch_exceptions=False)
+
+    assert num_kept < len(texts)
+    assert NGrams(out.read_bytes()).log_count(("he", "goes")) == pytest.approx(log(num_kept), abs=0.05)
