@@ -230,7 +230,8 @@ def _check_pace(exchange: Exchange, portion: Portion) -> None:
     if draft.failure is not None:  # it ends at once
         return
     last, spent_s = draft.parts[-1], allowed_s - exchange.left_s()
-    expected_s = spent_s * len(draft.reading.text) / (last.start + len(last.sentence))
+    num_read = max(1, last.start + len(last.sentence))  # of a text of zero-width characters nothing is left
+    expected_s = spent_s * len(draft.reading.text) / num_read
     if spent_s > allowed_s / 4 and expected_s > allowed_s * 1.25:
         raise DeadlineExceeded(f"The text would take some {expected_s:.0f} s, and has {allowed_s:g} s. {_IN_PARTS}")
 

@@ -152,6 +152,13 @@ def test_what_is_odd_and_right_is_taken(client: FlaskClient, request_line: str, 
     assert send(client, request_line, body, headers).status_code == 200
 
 
+def test_a_text_of_zero_width_characters_stays_as_it_is(client: FlaskClient) -> None:
+    for text in ("\u00ad", "\u200b\u2060"):
+        response = client.post("/correct", json={"sentence": text})
+
+        assert (response.status_code, response.get_json()["corrected"]) == (200, text)
+
+
 def test_a_sentence_that_is_too_long_is_told_its_size_and_the_limits(client: FlaskClient) -> None:
     problem = send(client, CORRECT, {"sentence": "word " * 10_000}, {}).get_json(force=True)
 
