@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from api.grammar import word_sets
 from api.grammar.proposals import Proposal
 from api.grammar.surroundings.context import Context
 
@@ -14,6 +15,7 @@ _LONGEST = 60  # characters of a token that are read
 _BEFORE = re.compile(r"[_$\\@#=+*<{`~^|/]$|--$|\w[.:]$|::$")
 _BEHIND = re.compile(r"[_(=\\+*<{`~^|@$#]|\.[A-Za-z]|-\d|::")
 _PROMPT = "$ "
+_ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had"}
 # "the tests in helpers.js": of another subject.
 _OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
@@ -25,6 +27,12 @@ def is_in_code(sentence: str, edit: Proposal) -> bool:
     before = sentence[max(0, edit.start - 2) : edit.start]
     is_part = _BEFORE.search(before) is not None or _BEHIND.match(sentence, edit.end) is not None
     return is_part or sentence.startswith(_PROMPT)
+
+
+def doubles_a_word(context: Context) -> bool:
+    """Return whether an auxiliary would stand there twice: "He [has] has gone". Not "had had"."""
+    first, last = (context.edit.replacement[at].lower() for at in (0, -1))
+    return (first in _ONCE and context.before[-1:] == [first]) or (last in _ONCE and context.after[:1] == [last])
 
 
 def is_of_code(context: Context) -> bool:

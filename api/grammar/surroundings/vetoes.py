@@ -88,8 +88,5 @@ def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
     """Return whether the words around the edit show that it would be a mistake."""
     if tokens.is_in_code(sentence, edit) or is_quoted_for_its_form(sentence, edit):
         return True
-    vetoes = _VETOES.get(edit.reason)
-    if vetoes is None:
-        return False
     context = Context(sentence, edit, words)
-    return any(veto(context) for veto in vetoes)
+    return tokens.doubles_a_word(context) or any(veto(context) for veto in _VETOES.get(edit.reason, ()))
