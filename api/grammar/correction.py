@@ -59,7 +59,9 @@ class Edit:
     explanation: str
     confidence: float = 1.0  # how often such edits are right in natural text
     verb: str = field(default="", compare=False)  # one of the table; '' where it is not certain
-    of_model: float = field(default=1.0, compare=False)  # the confidence without what the words around say
+    # What the confidence is made of, for evaluations only: that of the model, and the log-odds that evidence adds.
+    model_confidence: float = field(default=1.0, compare=False)
+    evidence: float = field(default=0.0, compare=False)
 
 
 @dataclass(slots=True)

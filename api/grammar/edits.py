@@ -151,10 +151,10 @@ class EditMaker:
             return None
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
-        added = self._evidence.log_odds(draft.sentence, about)
-        confidence = with_log_odds(about.confidence, added)
-        of_model = about.confidence
-        return Edit(about.start, about.end, original, text, about.reason, explain(facts), confidence, verb, of_model)
+        added = self._evidence.log_odds(draft.sentence, about) if first is last else 0.0
+        said = about.confidence, added
+        place = about.start, about.end
+        return Edit(*place, original, text, about.reason, explain(facts), with_log_odds(*said), verb, *said)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""

@@ -4,8 +4,8 @@ Stupid backoff (Brants et al., 2007, "Large Language Models in Machine Translati
 n-gram has among all that begin alike. Where the text has no such n-gram, it scores BACKOFF times what the n-gram
 without the first word gives.
 
-`ngrams.bin` holds the hashes of n-grams in order (CRC-32, 4 bytes each), then a byte each for the logarithm of the
-count. It is mapped, not read, so that the processes of a machine share it.
+`ngrams.bin` holds the number of n-grams, their hashes in order (CRC-32, 4 bytes each), then a byte each for the
+logarithm of the count. It is mapped, not read, so that the processes of a machine share it.
 """
 
 from __future__ import annotations
@@ -13,36 +13,44 @@ from __future__ import annotations
 import mmap
 import struct
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import log
 from pathlib import Path
 from zlib import crc32
 
+from api.grammar.verb_words import parts_of
+
 SHIPPED = Path(__file__).with_name("ngrams.bin")
 ORDER = 3
 BACKOFF = 0.4
-BYTES = 4, 1  # of a hash and of a count
+_NUMBER_BYTES, _HASH_BYTES = 4, 4
 STEPS_PER_NAT = 12  # of the byte; the first step stands for a count of 1
 START, END = "<s>", "</s>"  # of a sentence
 _NUMBER = "0"
 _LOG_BACKOFF = log(BACKOFF)
+_DAMAGED = "the counts of n-grams, api/grammar/ngrams.bin, are damaged: install the package again"
 _UNSEEN = 0.5  # what a word counts that the text has not
 
 
 class NGrams:
-    """Looks up counts of up to three words or marks in small letters; all numbers are one word."""
+    """Looks up counts of up to three words or marks. Raises ValueError where the data is not what `packed` made."""
 
     def __init__(self, data: bytes | mmap.mmap) -> None:
         view = memoryview(data)
-        num_hash_bytes = len(view) // sum(BYTES) * BYTES[0]
-        self._hashes = view[:num_hash_bytes].cast("I")
-        self._steps = view[num_hash_bytes:]
+        num = int.from_bytes(view[:_NUMBER_BYTES], "little")
+        first_step = _NUMBER_BYTES + num * _HASH_BYTES
+        if not num or len(view) != first_step + num:
+            raise ValueError(_DAMAGED)
+        self._hashes = view[_NUMBER_BYTES:first_step].cast("I")
+        self._steps = view[first_step:]
         self._log_unseen = log(_UNSEEN) - (self.log_count(()) or 0.0)
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> NGrams:
-        """Map the file that ships with the package."""
+        """Map the file that ships with the package. Raises ValueError where it is damaged."""
         with path.open("rb") as file:
+            if not path.stat().st_size:
+                raise ValueError(_DAMAGED)
             return cls(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
     def log_score(self, words: Sequence[str], start: int) -> float:
@@ -67,9 +75,9 @@ class NGrams:
         return (self._steps[at] - 1) / STEPS_PER_NAT
 
 
-def normal(word: str) -> str:
-    """Return the word as it is counted."""
-    return _NUMBER if word[0].isdigit() else word
+def counted(tokens: Iterable[str]) -> list[str]:
+    """Return words and marks as they are counted: in small letters, "isn't" as two, all numbers as one."""
+    return [_NUMBER if part[:1].isdigit() else part for token in tokens for part in parts_of(token)]
 
 
 def hash_of(words: Sequence[str]) -> int:
@@ -87,4 +95,4 @@ def packed(counts: Mapping[tuple[str, ...], int]) -> bytes:
         key = hash_of(words)
         steps[key] = max(steps.get(key, 0), 1 + round(log(count) * STEPS_PER_NAT))
     keys = sorted(steps)
-    return struct.pack(f"={len(keys)}I", *keys) + bytes([steps[key] for key in keys])
+    return struct.pack(f"<{len(keys) + 1}I", len(keys), *keys) + bytes([steps[key] for key in keys])

@@ -34,9 +34,8 @@ _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_T
 Level = Literal["quiet", "picky"]
 STRICTNESS = 3.0
 _LESS: dict[Level, float] = {"quiet": 0.0, "picky": 2.5}  # than the strictness a level asks for
-# Strictness 3 asks for a confidence of a fifth.
-_EVEN_STRICTNESS = 7.0  # asks for one half
-_LOG_ODDS_OF_STRICTNESS = 0.35
+_EVEN_STRICTNESS = 7.0  # asks for a confidence of one half, 3 for a fifth
+_LOG_ODDS_OF_STRICTNESS = 0.35  # of each unit more, as when a step of confidence was as large
 _T = TypeVar("_T")
 
 

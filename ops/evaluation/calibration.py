@@ -21,12 +21,7 @@ from safetensors.numpy import save_file
 
 from api.grammar.correction import Edit
 from api.grammar.edit_script import REASONS, TAG_IDS
-from api.grammar.ngrams import NGrams
-from api.grammar.proposals import Proposal
-from api.grammar.surroundings.evidence import Evidence
 from api.grammar.tokenizer import Tokenizer
-from api.grammar.verb_words import VerbWords
-from api.grammar.verbs import VerbTable
 from ops.evaluation.scores import Result, is_right
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
@@ -70,7 +65,7 @@ def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
         share = _long_share(result.item.sentence)
         for edit in result.answer.edits:
             if (is_good := is_right(result.item, result.answer, edit)) or are_natural:
-                evidence.append(_log_odds(result.item.sentence, edit))
+                evidence.append(edit.evidence)
                 rows.append(_features(edit, share))
                 right.append(is_good)
     features = np.array(rows).reshape(len(rows), _SHARED + 2 * len(REASONS))
@@ -80,13 +75,8 @@ def samples_of(results: Iterable[Result], *, are_natural: bool) -> Samples:
     return Samples(features, np.array(evidence), np.array(right, dtype=float), weights)
 
 
-def _log_odds(sentence: str, edit: Edit) -> float:
-    words = tuple(edit.original.split()), tuple(edit.replacement.split())
-    return _evidence().log_odds(sentence, Proposal(0, *words, edit.reason, edit.start, edit.end, " ", 1.0))
-
-
 def _features(edit: Edit, share: float) -> np.ndarray:
-    certainty = _certainty(edit.of_model)
+    certainty = _certainty(edit.model_confidence)
     row = np.zeros(_SHARED + 2 * len(REASONS))
     row[:_SHARED] = 1.0, certainty, share, share * certainty
     row[_SHARED + 2 * REASONS.index(edit.reason) :][:2] = 1.0, certainty
@@ -108,11 +98,6 @@ def _long_share(sentence: str) -> float:
 @cache
 def _tokenizer() -> Tokenizer:
     return Tokenizer.load()
-
-
-@cache
-def _evidence() -> Evidence:
-    return Evidence(VerbWords(VerbTable.load()), NGrams.load())
 
 
 def calibration_of(natural: Samples, wrong: Sequence[Samples]) -> tuple[dict[int, _Line], _Line]:

@@ -28,8 +28,9 @@ def as_document(scores: Scores) -> dict[str, object]:
 
 
 def _by_confidence(scores: Scores) -> list[tuple[float, int, int]]:
-    """Each confidence with the edits made and how many of them were right."""
-    return [(confidence, one.num_made, one.num_right) for confidence, one in sorted(scores.confidences.items())]
+    """The mean confidence, how many edits, and how many right ones, by tenths."""
+    tenths = [one for _, one in sorted(scores.confidences.items())]
+    return [(round(one.confidence / one.num_made, 3), one.num_made, one.num_right) for one in tenths]
 
 
 def format_table(scores: Scores) -> str:

@@ -102,6 +102,7 @@ class ReasonScores:
     num_made: int = 0  # edits, by the corrector
     num_right: int = 0
     num_false: int = 0  # of those made, in clean sentences
+    confidence: float = 0.0  # sum over those made
 
     recall = _share_of("num_mended", "num_wanted")
     precision = _share_of("num_right", "num_made")
@@ -150,7 +151,7 @@ class Scores:
     @property
     def calibration_error(self) -> float:
         """How far the confidence is from the share of the edits that are right, on average over the edits."""
-        wrong_by = (abs(one.num_right - confidence * one.num_made) for confidence, one in self.confidences.items())
+        wrong_by = (abs(one.num_right - one.confidence) for one in self.confidences.values())
         return _share(sum(wrong_by), sum(one.num_made for one in self.confidences.values()))
 
     def add(self, item: Item, answer: Answer) -> None:
@@ -207,6 +208,7 @@ class Scores:
         for edit in answer.edits:
             for counts in (self.reasons[edit.reason], self.confidences[round(edit.confidence, 1)]):
                 counts.num_made += 1
+                counts.confidence += edit.confidence
                 counts.num_right += is_right(item, answer, edit)
                 counts.num_false += item.is_clean
 

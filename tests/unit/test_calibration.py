@@ -11,7 +11,6 @@ import pytest
 from api.grammar.correction import Edit
 from api.grammar.edit_script import TAG_IDS, confidence_of
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.evidence import LOG_ODDS
 from ops.evaluation.calibration import calibrate, calibration_of, samples_of, uncalibrated
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import format_table
@@ -26,7 +25,7 @@ LONG = " ".join(["Be it so"] * 12)
 
 def result(step: int, *, is_clean: bool, reason: Reason = R.SVA_BE, sentence: str = WAS) -> Result:
     corrected = sentence.replace("Be", "Is", 1)
-    edit = Edit(0, 2, "Be", "Is", reason, "", of_model=round(confidence_of(step), 2))
+    edit = Edit(0, 2, "Be", "Is", reason, "", model_confidence=round(confidence_of(step), 2))
     return Result(Item(sentence, sentence if is_clean else corrected), Answer(corrected, (edit,)))
 
 
@@ -34,7 +33,7 @@ def log_odds(natural: list[Result], reason: Reason = R.SVA_BE, certainty: float 
     wrong = samples_of([result(9, is_clean=False)], are_natural=False)
     lines, of_long = calibration_of(samples_of(natural, are_natural=True), [wrong])
     constant, slope = lines[TAG_IDS[reason]]
-    return wrong.evidence[0] + constant + long * of_long[0] + (slope + long * of_long[1]) * certainty
+    return constant + long * of_long[0] + (slope + long * of_long[1]) * certainty
 
 
 def test_a_confidence_is_the_share_of_such_edits_that_are_right_in_natural_text() -> None:
@@ -53,12 +52,12 @@ def test_a_reason_that_is_mostly_wrong_and_a_long_sentence_give_less_confidence(
 
 
 def test_what_the_words_around_say_for_an_edit_is_told_from_what_the_model_says() -> None:
-    edit = Edit(3, 6, "are", "is", R.SVA_BE, "", confidence=0.9, of_model=round(confidence_of(9), 2))
-    of_both = Result(Item("He are here.", "He is here."), Answer("He is here.", (edit,)))
+    edit = replace(result(9, is_clean=False).answer.edits[0], confidence=0.9, evidence=1.4)
+    of_both = Result(Item(WAS, IS), Answer(IS, (edit,)))
 
     samples, alone = (samples_of([one], are_natural=True) for one in (of_both, result(9, is_clean=False)))
 
-    assert samples.evidence[0] > LOG_ODDS  # a rule and the n-grams
+    assert (samples.evidence.tolist(), alone.evidence.tolist()) == ([1.4], [0.0])
     assert samples.features[0, 1] == alone.features[0, 1]  # the certainty of the model
 
 

@@ -130,13 +130,12 @@ def test_use_does_not_speak_against_an_edit_where_learners_err_as_use_goes(text:
     assert log_odds(text) >= 0
 
 
-def test_no_words_however_rare_make_up_for_more_than_the_model_may_say() -> None:
-    rare = log_odds(f"They {'zyx ' * 9}[qwrt>have always been qwrting SVA_SG] {'xyz ' * 9}")
-
-    assert abs(rare) < 3
+def test_words_however_rare_say_no_more_than_a_bound() -> None:
+    assert 2 < log_odds("The plan [wented>went PAST_IRREG] well.") == log_odds("It [goed>went PAST_IRREG] well.") < 3
+    assert -3 < log_odds("It [went>goed PAST_IRREG] well.") < -2
 
 
 def test_evidence_makes_a_doubtful_edit_likely_and_leaves_what_is_not_calibrated() -> None:
     confidences = [with_log_odds(*known) for known in ((0.2, 1.4), (0.5, -1.4), (0.98, 5.0), (1.0, -1.4))]
 
-    assert confidences == [0.5, 0.2, 0.98, 1.0]
+    assert confidences == [0.5, 0.2, 0.97, 1.0]

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from api.grammar.edit_script import ScriptEdit
-from api.grammar.pipeline import TextPipeline
+from api.grammar.pipeline import Level, TextPipeline
 from api.grammar.reasons import Reason
 from api.kept.routes import body_of
 from api.service.body import parse_batch, parse_body
@@ -102,6 +102,18 @@ def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
         sent = {"text": USED, "language": "en-US"} | form
         assert len(client.post("/v2/check", data=sent).get_json()["matches"]) == number
     assert client.post("/v2/check", data={"text": "He", "language": "en", "level": "x"}).status_code == 400
+
+
+@pytest.mark.parametrize(("step", "strictness"), [(15, 20.0), (1, -20.0)])
+@pytest.mark.parametrize("level", ["quiet", "picky"])
+def test_at_one_end_of_the_strictness_nothing_is_made_and_at_the_other_everything(
+    step: int, strictness: float, level: Level
+) -> None:
+    pipeline = TextPipeline(TOKENIZER, VERBS, strictness=strictness)
+    *start, tag, end = TOKENIZER.encode_output([ScriptEdit(1, 1, "went", Reason.PAST_IRREG)])
+    (draft,) = pipeline.prepare_text("He goed", level=level).take()
+
+    assert len(pipeline.part(draft, [*start, tag | step << ID_BITS, end]).edits) == (strictness < 0)
 
 
 @pytest.mark.parametrize(("strictness", "num_edits"), [(20.0, 0), (5.0, 0), (3.0, 1), (0.0, 1), (-20.0, 1)])

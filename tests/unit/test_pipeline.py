@@ -132,7 +132,7 @@ def test_the_tag_says_how_often_such_an_edit_is_right(steps: int, confidence: fl
 
     (edit,) = PIPELINE.conclude(PIPELINE.prepare("He goed"), [*start, tag | steps << ID_BITS, end]).edits
 
-    assert edit.of_model == confidence
+    assert edit.model_confidence == confidence
 
 
 def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_them() -> None:
@@ -145,7 +145,7 @@ def test_two_edits_that_hold_only_together_are_as_sure_as_the_less_certain_of_th
     (edit,) = PIPELINE.conclude(PIPELINE.prepare(sentence), ids).edits
     correction = PIPELINE.conclude(PIPELINE.prepare(sentence, min_confidence=0.95), ids)
 
-    assert edit.of_model == 0.18
+    assert edit.model_confidence == 0.18
     assert (correction.corrected, [note.code.value for note in correction.notes]) == (sentence, ["left-out"])
     assert "1 edit that is less certain" in correction.explanation
     assert f"of {edit.confidence:g}, under min_confidence 0.95, was left out" in correction.notes[0].detail

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from api.grammar.ngrams import END, ORDER, SHIPPED, START, normal, packed
+from api.grammar.ngrams import END, ORDER, SHIPPED, START, counted, packed
 from api.grammar.surroundings.context import plain_tokens
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -22,19 +22,20 @@ from miniserve_training.text.corpus import TaggedSentence
 
 _LEAST = (3, 3, 4)  # counts of words, pairs and triples
 _END_MARKS = ".!?"
-_VERBAL = ("to", "not")
+_VERBAL = ("to", "not", "n't")
 
 
 def count_ngrams(texts: Iterable[str], verbs: VerbTable) -> dict[tuple[str, ...], int]:
     """The counts that are kept, and under () that of all words."""
     counts: Counter[tuple[str, ...]] = Counter()
     for text in texts:
-        words = [START] * (ORDER - 1) + [normal(token) for token in plain_tokens(text.rstrip(_END_MARKS))] + [END]
+        words = [START] * (ORDER - 1) + counted(plain_tokens(text.rstrip(_END_MARKS))) + [END]
         for length in range(1, ORDER + 1):
             counts.update(zip(*(words[start:] for start in range(length)), strict=False))
+    counts[START,] = counts[START, START]
     known = VerbWords(verbs)
     is_verbal = cache(lambda word: word in _VERBAL or bool(known.lemmas_of(word)))
-    kept: dict[tuple[str, ...], int] = {(): sum(count for words, count in counts.items() if len(words) == 1)}
+    kept = {(): sum(count for words, count in counts.items() if len(words) == 1 and words != (START,))}
     for words, count in counts.items():
         if count >= _LEAST[len(words) - 1] and (len(words) == 1 or any(map(is_verbal, words))):
             for start in range(1, len(words) + 1):
@@ -56,4 +57,6 @@ def _sentences(paths: Iterable[Path]) -> Iterator[str]:
 @click.argument("texts", type=click.Path(exists=True, dir_okay=False, path_type=Path), nargs=-1, required=True)
 def main(texts: tuple[Path, ...]) -> None:
     """Count again the n-grams that ship, in TEXTS: lines of a source, a tab and a sentence (.tsv, .tsv.gz)."""
-    SHIPPED.write_bytes(packed(count_ngrams(_sentences(texts), VerbTable.load())))
+    made = SHIPPED.with_suffix(".new")  # processes may have the old one mapped
+    made.write_bytes(packed(count_ngrams(_sentences(texts), VerbTable.load())))
+    made.replace(SHIPPED)
