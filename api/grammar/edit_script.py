@@ -103,6 +103,6 @@ def _confidence(step: int) -> float:
     return round(confidence_of(step), 2) if step else 1.0
 
 
-def confidence_of(step: float) -> float:
+def confidence_of(step: int) -> float:
     """Return the probability that a step of confidence stands for."""
     return 1 / (1 + exp((EVEN_ODDS - step) * LOG_ODDS_PER_STEP))

@@ -24,7 +24,7 @@ SHIPPED = Path(__file__).with_name("ngrams.bin")
 ORDER = 3
 BACKOFF = 0.4
 _NUMBER_BYTES, _HASH_BYTES = 4, 4
-STEPS_PER_NAT = 12  # of the byte; the first step stands for a count of 1
+_STEPS_PER_NAT = 12  # of the byte; the first step stands for a count of 1
 START, END = "<s>", "</s>"  # of a sentence
 _NUMBER = "0"
 _LOG_BACKOFF = log(BACKOFF)
@@ -68,11 +68,11 @@ class NGrams:
 
     def log_count(self, words: Sequence[str]) -> float | None:
         """Return the natural logarithm of how often the words stood so, None where it is not known that they did."""
-        wanted = hash_of(words)
+        wanted = _hash_of(words)
         at = bisect_left(self._hashes, wanted)
         if at == len(self._hashes) or self._hashes[at] != wanted:
             return None
-        return (self._steps[at] - 1) / STEPS_PER_NAT
+        return (self._steps[at] - 1) / _STEPS_PER_NAT
 
 
 def counted(tokens: Iterable[str]) -> list[str]:
@@ -80,7 +80,7 @@ def counted(tokens: Iterable[str]) -> list[str]:
     return [_NUMBER if part[:1].isdigit() else part for token in tokens for part in parts_of(token)]
 
 
-def hash_of(words: Sequence[str]) -> int:
+def _hash_of(words: Sequence[str]) -> int:
     """Return the number under which the n-gram is kept."""
     return crc32(" ".join(words).encode())
 
@@ -92,7 +92,7 @@ def packed(counts: Mapping[tuple[str, ...], int]) -> bytes:
     """
     steps: dict[int, int] = {}
     for words, count in counts.items():
-        key = hash_of(words)
-        steps[key] = max(steps.get(key, 0), 1 + round(log(count) * STEPS_PER_NAT))
+        key = _hash_of(words)
+        steps[key] = max(steps.get(key, 0), 1 + round(log(count) * _STEPS_PER_NAT))
     keys = sorted(steps)
     return struct.pack(f"<{len(keys) + 1}I", len(keys), *keys) + bytes([steps[key] for key in keys])

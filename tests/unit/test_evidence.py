@@ -126,7 +126,7 @@ def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_
     "text",
     ["I am used to [drive>driving ING_TO] on the left.", "The captains that like the engineers [is>are SVA_BE] tall."],
 )
-def test_use_does_not_speak_against_an_edit_where_learners_err_as_use_goes(text: str) -> None:
+def test_usage_does_not_speak_against_an_edit_where_learners_err_as_usage_goes(text: str) -> None:
     assert log_odds(text) >= 0
 
 

@@ -78,7 +78,7 @@ def test_the_body_counts_more_than_the_query() -> None:
     assert (body.level, body.offsets) == ("quiet", "utf16")
 
 
-# The words around say nothing of this edit: use does not speak against it.
+# The words around say nothing of this edit: usage does not speak against it.
 USED, DRIVING = "I am used to drive", ScriptEdit(4, 1, "driving", Reason.ING_TO)
 
 

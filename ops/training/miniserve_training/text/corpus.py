@@ -84,7 +84,7 @@ def read_corpus(paths: Iterable[Path | str]) -> list[TaggedSentence]:
     shared: dict[tuple[str, int | None], TaggedToken] = {}
     sentences = []
     for path in map(Path, paths):
-        for number, line in enumerate(_lines(path), start=1):
+        for number, line in enumerate(lines_of(path), start=1):
             try:
                 source, text, tagged = line.rstrip("\n").split("\t")
                 tokens = _aligned_tokens(text, tagged, shared)
@@ -98,7 +98,8 @@ def read_corpus(paths: Iterable[Path | str]) -> list[TaggedSentence]:
     return sentences
 
 
-def _lines(path: Path) -> Iterator[str]:
+def lines_of(path: Path) -> Iterator[str]:
+    """The lines of a `.tsv` or `.tsv.gz` file."""
     opener = gzip.open if path.suffix == ".gz" else open
     with opener(path, "rt", encoding="utf-8") as file:
         yield from file

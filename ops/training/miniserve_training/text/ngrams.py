@@ -6,7 +6,6 @@ longer ones begin with.
 
 from __future__ import annotations
 
-import gzip
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import cache
@@ -18,7 +17,7 @@ from api.grammar.ngrams import END, ORDER, SHIPPED, START, counted, packed
 from api.grammar.surroundings.context import plain_tokens
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
-from miniserve_training.text.corpus import TaggedSentence
+from miniserve_training.text.corpus import TaggedSentence, lines_of
 
 _LEAST = (3, 3, 4)  # counts of words, pairs and triples
 _END_MARKS = ".!?"
@@ -45,12 +44,10 @@ def count_ngrams(texts: Iterable[str], verbs: VerbTable) -> dict[tuple[str, ...]
 
 def _sentences(paths: Iterable[Path]) -> Iterator[str]:
     for path in paths:
-        opener = gzip.open if path.suffix == ".gz" else open
-        with opener(path, "rt", encoding="utf-8") as file:
-            for line in file:
-                source, text, *_ = line.rstrip("\n").split("\t")
-                if not TaggedSentence(source, text, ()).is_held_out:
-                    yield text
+        for line in lines_of(path):
+            source, text, *_ = line.rstrip("\n").split("\t")
+            if not TaggedSentence(source, text, ()).is_held_out:
+                yield text
 
 
 @click.command()
