@@ -15,7 +15,7 @@ export function make(tag, className, ...children) {
 }
 
 /** How often such corrections are right, in words. */
-const chance = (confidence) => `Right in ${Math.round(100 * confidence)} of 100 such cases.`;
+const chance = (confidence) => `Right in ${Math.min(9, Math.round(10 * confidence))} of 10 such cases.`;
 
 const becomes = ({ replacement }) => (replacement ? "becomes " : "goes");
 
