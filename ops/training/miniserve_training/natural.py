@@ -2,9 +2,9 @@
 
 `natural.jsonl` is every 20th sentence as it stands, `natural-wrong.jsonl` the same with one mistake each, where the
 rules can make one: for the figures. `calibration.jsonl` and `calibration-wrong.jsonl` are another tenth, and of the
-other text the quarter that tunes: for `miniserve eval --calibrate`. What the text itself has wrong is mended in the
-first one, where somebody has read it: `real_mistakes.tsv` names the sentences by a hash. The files hold text of the
-corpus and stay out of the repository.
+other text the quarter that tunes: for `miniserve eval --calibrate`. What the text itself has wrong is mended in what is
+wanted, where somebody has read it: `real_mistakes.tsv` names the sentences by a hash. The files hold text of the corpus
+and stay out of the repository.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def with_one_mistake(sentences: Sequence[TaggedSentence], lexicon: Lexicon) -> I
         if candidates:
             reason = rng.choice(list(dict.fromkeys(one.reason for one in candidates)))
             mistake = rng.choice([one for one in candidates if one.reason is reason])
-            yield Item(with_mistake(sentence.text, mistake), sentence.text, (reason,))
+            yield Item(with_mistake(sentence.text, mistake), as_meant(sentence.text), (reason,))
 
 
 def as_meant(text: str) -> str:

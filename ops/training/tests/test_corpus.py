@@ -15,8 +15,10 @@ from api.grammar.verbs import VerbTable
 from miniserve_training import natural
 from miniserve_training.text import ngrams, tables
 from miniserve_training.text.corpus import TaggedSentence, TaggedToken, read_corpus
+from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.ngrams import count_ngrams
 from ops.evaluation.items import read_items
+from tagged_text import VERBS, tagged
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
 
@@ -67,14 +69,16 @@ def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_tra
     assert not any(item.is_clean for item in items["natural-wrong"])
 
 
-def test_a_real_mistake_that_was_read_is_mended_in_the_text_for_the_calibration(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = "She work here."
-    rows = ((blake2b(text.encode(), digest_size=8).hexdigest(), "4 8 works"),)
+def test_a_real_mistake_that_was_read_is_mended_in_what_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = tagged("She/PRP work/VBP here/RB ,/, we/PRP thought/VBD")
+    rows = ((blake2b(sentence.text.encode(), digest_size=8).hexdigest(), "4 8 works"),)
     monkeypatch.setattr(tables, "rows", lambda _: rows)
 
-    assert [natural.as_meant(text), natural.as_meant("She worked here.")] == ["She works here.", "She worked here."]
+    (broken,) = natural.with_one_mistake([sentence], Lexicon.build(VERBS, [sentence]))
+
+    assert broken.sentence not in (sentence.text, broken.corrected)
+    assert broken.corrected == natural.as_meant(sentence.text) == "She works here, we thought."
+    assert natural.as_meant("She worked here.") == "She worked here."
 
 
 def test_ngrams_of_verbs_are_kept_with_what_they_begin_with_where_they_are_frequent() -> None:
