@@ -30,7 +30,7 @@ _NEVER_NAMES = frozenset(
 
 
 def in_small_letters(sentence: str, verbs: VerbWords) -> str:
-    """Return the sentence in small letters where all of it is in capitals, or else its verbs after a pronoun that are.
+    """Return a sentence in capitals in small letters but for its first, or else its verbs in capitals after a pronoun.
 
     The code points keep their places.
     """
@@ -38,7 +38,7 @@ def in_small_letters(sentence: str, verbs: VerbWords) -> str:
         if _CAPITALS.search(sentence) is None:
             return sentence
         return _VERB_IN_CAPITALS.sub(lambda found: found[1] + _verb_in_small_letters(found[2], verbs), sentence)
-    small = _LONE_I.sub("I", sentence.lower())
+    small = _LONE_I.sub("I", sentence.capitalize())
     return small if len(small) == len(sentence) else sentence
 
 

@@ -37,6 +37,8 @@ def doubles_a_word(context: Context) -> bool:
 
 def is_of_code(context: Context) -> bool:
     """Return whether the subject is a name of code, which is one: "If max_rows [are] set", "The DNS [have]"."""
+    if context.sentence.isupper():  # "THEY [WERE] HAPPY"
+        return False
     text = context.text_before.rstrip()[-_LONGEST:]
     name = _NAME.search(text)
     is_singular = context.edit.replacement[0].lower() in ("is", "was", "isn't", "wasn't")

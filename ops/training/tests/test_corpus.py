@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from tagged_text import VERBS, tagged
 
 from api.grammar.ngrams import NGrams
 from api.grammar.verbs import VerbTable
@@ -18,7 +19,6 @@ from miniserve_training.text.corpus import TaggedSentence, TaggedToken, read_cor
 from miniserve_training.text.lexicon import Lexicon
 from miniserve_training.text.ngrams import count_ngrams
 from ops.evaluation.items import read_items
-from tagged_text import VERBS, tagged
 
 LINE = "made\tNo, we don't.\tNo/DT/0 ,/,/1 we/PRP/2 do/VBP/3 n't/RB/3 ././4\n"
 
