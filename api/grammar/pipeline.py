@@ -19,7 +19,7 @@ from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Offsets, Reading, read
 from api.grammar.sentences import find_sentences, go_on
-from api.grammar.surface import in_small_letters
+from api.grammar.surface import end_of_label, in_small_letters
 from api.grammar.tokenizer import Prompt, Tokenizer
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
@@ -119,11 +119,16 @@ class TextPipeline:
         return Draft(sentence, prompt, start, asked, min_confidence, notes_on_links(prompt))
 
     def _encode(self, sentence: str) -> Prompt:
-        """Encode a sentence. The model reads some capitals as small letters; the words keep their capitals."""
-        small = in_small_letters(sentence, self._words)
-        if small == sentence or count_words(sentence) < 2:
-            return self._tokenizer.encode(sentence)
-        prompt = self._tokenizer.encode(small)
+        """Encode a sentence. The model reads no label, and some capitals as small letters; the words stay as sent."""
+        start = end_of_label(sentence)
+        rest = sentence[start:]
+        small = in_small_letters(rest, self._words)
+        if small != rest and count_words(rest) < 2:
+            small = rest
+        read = " " * start + small
+        prompt = self._tokenizer.encode(read)
+        if read == sentence:
+            return prompt
         words = [sentence[at : at + len(word)] for at, word in zip(prompt.starts, prompt.words, strict=True)]
         return replace(prompt, words=tuple(words))
 

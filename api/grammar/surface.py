@@ -1,6 +1,7 @@
 """Gives a replacement the capitals and the kind of apostrophe of the words it replaces.
 
-The model writes lower case with straight apostrophes, and reads no sentence and no verb after a pronoun in capitals.
+The model writes lower case with straight apostrophes, and reads no sentence and no verb after a pronoun in capitals,
+and no label in front of a sentence.
 """
 
 from __future__ import annotations
@@ -20,6 +21,11 @@ _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
 _CAPITALS = re.compile("[A-Z][A-Z]")
 # Elsewhere AIDS, LED and MAY are no verbs.
 _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
+# "- ", "2) ", "[10:32] ", "@tom ", "Q: ", "Mary Smith: "
+_LABEL = re.compile(
+    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[^\]\n]{1,30}\]|@\w+[,:]?)\s+)*"
+    r"(?:[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+)?(?=\S)"
+)
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
 _NEVER_NAMES = frozenset(
@@ -27,6 +33,16 @@ _NEVER_NAMES = frozenset(
     "no not never who what which where when why how people children men women everyone everybody someone somebody "
     "nobody nothing something anyone anybody one many most two three".split()
 )
+
+
+def end_of_label(sentence: str) -> int:
+    """Return where the sentence begins behind the mark of a list, a number, a time or the name of who speaks.
+
+    >>> end_of_label("1. He go home."), end_of_label("Mary: He go home."), end_of_label("He go home.")
+    (3, 6, 0)
+    """
+    found = _LABEL.match(sentence)
+    return found.end() if found else 0
 
 
 def in_small_letters(sentence: str, verbs: VerbWords) -> str:

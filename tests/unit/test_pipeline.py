@@ -126,6 +126,21 @@ def test_what_is_in_capitals_is_read_in_small_letters_but_the_pronoun_and_abbrev
     assert list(draft.prompt.words) == [word.strip(",") for word in shouted.split()]
 
 
+@pytest.mark.parametrize("label", ["- ", "> ", "2) ", "1. ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: ", "* Note: "])
+@pytest.mark.parametrize("sentence", ["He goed home", "HE GOED HOME"])
+def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: str) -> None:
+    prompt = PIPELINE.prepare(label + sentence).prompt
+
+    assert prompt.token_ids == TOKENIZER.encode("He goed home").token_ids
+    assert prompt.words == tuple(sentence.split())
+    assert prompt.starts[0] == len(label)
+
+
+@pytest.mark.parametrize("sentence", ["12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes"])
+def test_what_is_no_label_is_read(sentence: str) -> None:
+    assert PIPELINE.prepare(sentence).prompt.token_ids == TOKENIZER.encode(sentence).token_ids
+
+
 @pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.05), (7, 0.5), (15, 0.98)])
 def test_the_tag_says_how_often_such_an_edit_is_right(steps: int, confidence: float) -> None:
     *start, tag, end = TOKENIZER.encode_output([WENT])
