@@ -101,6 +101,23 @@ def test_capitals_frames_and_emoji_leave_a_mistake_that_its_edit_mends() -> None
             assert wrong != right and right.lower().count("went") == 1
 
 
+@pytest.mark.parametrize(("keeps_capital", "after"), [(False, "he went home."), (True, "He went home.")])
+def test_what_follows_an_opening_begins_with_a_small_letter_but_for_names(keeps_capital: bool, after: str) -> None:
+    found = set()
+    for seed in range(2000):
+        frame(written := spans(), random.Random(seed), keeps_capital=keeps_capital)
+        found.add(texts(written)[1])
+
+    assert {f"But {after}", f"Hi all, {after}", f"I think that {after}"} <= found
+
+
+def test_only_a_statement_stands_behind_a_main_clause() -> None:
+    for seed in range(500):
+        written = [Span("Where he ", "Where he "), Span("goed", "went", is_corrupted=True), Span("?", "?")]
+        frame(written, random.Random(seed))
+        assert "that where" not in texts(written)[0]
+
+
 def test_a_word_of_one_letter_cannot_shout() -> None:
     written = [Span("There ", "There "), Span("a", "is a", is_corrupted=True), Span(" cup.", " cup.")]
     shout(written, random.Random(0))

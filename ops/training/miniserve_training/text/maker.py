@@ -43,7 +43,7 @@ _LONG_TOKENS = 17
 # Parts of all examples, wrong or right.
 _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
-_FRAME_SHARE = 0.08
+_FRAME_SHARE = 0.12
 _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _PROSE_SLIP_SHARE = 0.3  # as learners write: their essays are as long as prose
@@ -170,20 +170,27 @@ class ExampleMaker:
     def _example(self, sentence: TaggedSentence, chosen: Sequence[Candidate], rng: random.Random) -> Example:
         spans = _spans(sentence.text, chosen)
         opening = sentence.tokens[0]
-        vary(spans, rng, keeps_capital=opening.text == "I" or opening.tag.startswith("NNP"))
+        keeps_capital = opening.text == "I" or opening.tag.startswith("NNP")
+        vary(spans, rng, keeps_capital=keeps_capital)
         edits = edits_of(sentence.text, chosen)
         if rng.random() < _SHOUT_SHARE and not _begins_with_moved_name(edits, spans):
             shout(spans, rng)
         if rng.random() < (_PROSE_SLIP_SHARE if sentence.is_prose else _SLIP_SHARE):
             edits = add_slips(spans, edits, self.lexicon, rng, most=3 if sentence.is_prose else 2)
-        edits = self._surround(spans, edits, len(sentence.tokens), rng)
+        edits = self._surround(spans, edits, len(sentence.tokens), rng, keeps_capital=keeps_capital)
         wrong = "".join(span.wrong for span in spans)
         right = "".join(span.right for span in spans)
         assert not edits or apply_edits(wrong, edits) == right, (wrong, right, edits)
         return Example(wrong, right, edits, sentence.source)
 
     def _surround(
-        self, spans: list[Span], edits: tuple[ScriptEdit, ...], num_tokens: int, rng: random.Random
+        self,
+        spans: list[Span],
+        edits: tuple[ScriptEdit, ...],
+        num_tokens: int,
+        rng: random.Random,
+        *,
+        keeps_capital: bool,
     ) -> tuple[ScriptEdit, ...]:
         if _begins_with_moved_name(edits, spans) or spans[0].wrong in OPENING_QUOTES:
             return edits  # behind other words a quotation is left as it is
@@ -191,7 +198,7 @@ class ExampleMaker:
         if roll < _NEIGHBOUR_SHARE and num_tokens <= _MOST_TOKENS_WITH_NEIGHBOUR:
             return self._add_neighbour(spans, edits, rng)
         if _NEIGHBOUR_SHARE <= roll < _NEIGHBOUR_SHARE + _FRAME_SHARE:
-            return _moved(edits, frame(spans, rng))
+            return _moved(edits, frame(spans, rng, keeps_capital=keeps_capital))
         return edits
 
     def _add_neighbour(

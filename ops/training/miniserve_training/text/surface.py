@@ -65,13 +65,25 @@ def shout(spans: list[Span], rng: random.Random) -> None:
 
 
 _BEFORE = (
-    "Dear Mr. Nov\u00e1k, ", "Dear all, ", "Hi Anna, ", "Hello Ms O'Brien, ", "P.S. ", "1. ", "2) ", "a) ", "Note: ",
-    "Q: ", "A: ", "Anna: ", "Dr. M\u00fcller: ", "Re: ", "Thanks, Mehmet! ", "Well, ", "Oh, ", "Monday, 3 May 2021: ",
-    "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ", "(Laughs) ", "THE END? ",
-    "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "@maria ", "Hey guys, ", "By the way, ", "In fact, ", "For example, ",
-    "My answer: ", "#1: ", "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "\u2014 ", "> ",
-    "<b>", "<p>", "<li>", "<h1>", "**", "*", "## ",
+    "Dear Mr. Nov\u00e1k, ", "Dear all, ", "Hi Anna, ", "Hello Ms O'Brien, ", "P.S. ", "Thanks, Mehmet! ", "Well, ",
+    "Oh, ", "Monday, 3 May 2021: ", "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ",
+    "(Laughs) ", "THE END? ", "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "Hey guys, ", "My answer: ", "#1: ",
+    "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "<b>", "<p>", "<li>", "<h1>", "**", "*",
 )  # fmt: skip
+# What goes on in small letters, before any sentence and before a statement.
+_OPENINGS = (
+    "And ", "And ", "But ", "But ", "So ", "Or ", "However, ", "In fact, ", "Of course, ", "In my opinion, ", "Also, ",
+    "At the same time, ", "As you know, ", "Hi all, ", "Dear Anna, ", "By the way, ", "For example, ",
+    "On the other hand, ",
+)  # fmt: skip
+_MAIN_CLAUSES = (
+    "I think ", "I think that ", "I know that ", "We all know that ", "It is true that ", "She says that ",
+    "The problem is that ", "I am sure that ", "They say ", "Maybe ", "It seems that ", "My friend and I believe that ",
+)  # fmt: skip
+_STATEMENT = re.compile(
+    "(?i:he|she|it|we|they|you|i|there|this|these|those|the|an?|my|your|his|her|our|their|some|many|most|everyone|"
+    r"nobody|people)\b"
+)
 _AFTER = (
     " (see p. 12)", " (Li Wei, 2019)", " LOL", " Thanks!", " Best regards, Bj\u00f8rn", " Yours, A. K.", " :-(",
     " Bye!", " xoxo", " [1]", " (laughs)", " #happy", " (see https://example.org)", " OK?", " Right?",
@@ -86,13 +98,18 @@ _SAID = ("said", "replied", "asked", "cried", "shouted", "whispered", "answered"
 _PAIRS = (("\u201c", "\u201d"), ('"', '"'), ("\u2018", "\u2019"))
 
 
-def frame(spans: list[Span], rng: random.Random) -> int:
-    """Put a greeting, a number, a speaker round the sentence, in place; how many words now stand before it."""
+def frame(spans: list[Span], rng: random.Random, *, keeps_capital: bool = False) -> int:
+    """Put a greeting, a clause, a speaker round the sentence, in place; how many words now stand before it."""
     roll, last = rng.random(), spans[-1]
-    if roll < 0.45 and not last.is_corrupted and last.wrong.endswith("."):
+    if roll < 0.3 and not last.is_corrupted and last.wrong.endswith("."):
         return _quote(spans, rng)
-    if roll < 0.75:
+    if roll < 0.8:
         before = rng.choice(_BEFORE)
+        if roll < 0.65:
+            is_statement = not last.wrong.endswith("?") and _STATEMENT.match(spans[0].wrong) is not None
+            before = rng.choice(_OPENINGS + _MAIN_CLAUSES if is_statement else _OPENINGS)
+            if not keeps_capital:
+                _lower_first(spans[0])
         spans.insert(0, Span(before, before))
         return count_words(before)
     after = rng.choice(_AFTER)
