@@ -47,6 +47,8 @@ def log_odds(text: str) -> float:
         "Parties [is>are SVA_BE] held here.",
         "These figures [revolves>revolve SVA_PL] slowly.",
         "So I [are>am SVA_BE] in limbo.",
+        "And he [use>uses SVA_SG] two.",
+        "But the pool [were>was SVA_BE] closed.",
         "When it [come>comes SVA_SG] to shoes, ask her.",
         "You name it, we [has>have SVA_PL] it.",
         "This [are>is SVA_BE] it.",

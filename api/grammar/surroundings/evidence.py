@@ -15,7 +15,7 @@ from api.grammar.ngrams import END, START, NGrams, counted
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.surroundings.agreement import CROWDS, JOINING, PEOPLE, is_verbal, makes_singular, subject_of
-from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.surroundings.context import NEAR, Context, is_mark, is_plural
 from api.grammar.surroundings.times import DIGITS_OF_A_YEAR
 from api.grammar.verb_words import VerbWords, parts_of
 
@@ -119,8 +119,10 @@ def _agrees(context: Context) -> bool:
 
 
 def _before(context: Context) -> Sequence[str]:
-    """Return the words before the edit without the adverbs at their end."""
+    """Return the words before the edit, without a joining word that begins the sentence and the adverbs at the end."""
     words = context.before
+    if words and words[0] in _JOINING and context.edit.start <= NEAR:  # "But he [goes]" joins no subjects
+        words = words[1:]
     end = len(words)
     while end and (words[end - 1] in word_sets.ADVERBS or _is_manner(words[end - 1])):
         end -= 1
