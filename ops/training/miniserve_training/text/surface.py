@@ -108,7 +108,7 @@ def frame(spans: list[Span], rng: random.Random, *, keeps_capital: bool = False)
         if roll < 0.65:
             is_statement = not last.wrong.endswith("?") and _STATEMENT.match(spans[0].wrong) is not None
             before = rng.choice(_OPENINGS + _MAIN_CLAUSES if is_statement else _OPENINGS)
-            if not keeps_capital:
+            if not (keeps_capital or spans[0].wrong[1:2].isupper()):  # it may shout
                 _lower_first(spans[0])
         spans.insert(0, Span(before, before))
         return count_words(before)
