@@ -33,12 +33,7 @@ def is_behind_a_preposition_to(context: Context) -> bool:
         return _has_lemma(context, inner[-1:], _TO_VERBS_WITH_OBJECTS | {"set", "add"})
     # "from small ambushes to clashes", "from endangered to threatened"
     is_range = (is_plural(behind) and "from" in inner[-2:]) or (behind.endswith("ed") and inner[-1:] == ["from"])
-    is_of_things = source.endswith("ed") and any(map(is_plural, context.after[:2])) and has_no_governor(context)
-    return (
-        is_range
-        or (is_of_things and context.after[0] not in word_sets.CLOSED_CLASS)
-        or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
-    )
+    return is_range or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
 
 
 def is_noun_behind_a_preposition(context: Context) -> bool:
