@@ -16,6 +16,7 @@ _BEFORE = re.compile(r"[_$\\@#=+*<{`~^|/]$|--$|\w[.:]$|::$")
 _BEHIND = re.compile(r"[_(=\\+*<{`~^|@$#]|\.[A-Za-z]|-\d|::")
 _PROMPT = "$ "
 _ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had"}
+_CONTRACTIONS = frozenset("its thats whats hes shes theres wheres im ive youve weve theyve youre theyre".split())
 # "the tests in helpers.js": of another subject.
 _OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
@@ -33,6 +34,13 @@ def doubles_a_word(context: Context) -> bool:
     """Return whether an auxiliary would stand there twice: "He [has] has gone". Not "had had"."""
     first, last = (context.edit.replacement[at].lower() for at in (0, -1))
     return (first in _ONCE and context.before[-1:] == [first]) or (last in _ONCE and context.after[:1] == [last])
+
+
+def is_behind_a_contraction(context: Context) -> bool:
+    """Return whether the auxiliary is there, without an apostrophe: "Its [been] years", "Hes [seen] it"."""
+    source = context.edit.source[0].lower()
+    is_right = context.has_form(source, "participle") or context.has_form(source, "ing")
+    return is_right and not _CONTRACTIONS.isdisjoint(context.before[-1:])
 
 
 def is_of_code(context: Context) -> bool:
