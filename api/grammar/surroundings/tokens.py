@@ -16,7 +16,7 @@ _BEFORE = re.compile(r"[_$\\@#=+*<{`~^|/]$|--$|\w[.:]$|::$")
 _BEHIND = re.compile(r"[_(=\\+*<{`~^|@$#]|\.[A-Za-z]|-\d|::")
 _PROMPT = "$ "
 _ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had"}
-_CONTRACTIONS = frozenset("its thats whats hes shes theres wheres im ive youve weve theyve youre theyre".split())
+_CONTRACTIONS = frozenset("its thats whats hes shes theres wheres im ive youve weve theyve youre theyre whatcha".split())
 # "the tests in helpers.js": of another subject.
 _OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
