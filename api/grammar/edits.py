@@ -27,7 +27,7 @@ from api.grammar.proposals import (
     proposal_of,
 )
 from api.grammar.reasons import Reason
-from api.grammar.surface import match_case
+from api.grammar.surface import is_in_capitals, match_case
 from api.grammar.surroundings.evidence import Evidence, with_log_odds
 from api.grammar.surroundings.vetoes import speak_against
 from api.grammar.verb_words import VerbWords
@@ -158,7 +158,7 @@ class EditMaker:
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""
-        is_upper = draft.sentence.isupper() and len(draft.prompt.words) > 1
+        is_upper = is_in_capitals(draft.sentence) and len(draft.prompt.words) > 1
         has_curly = "\u2019" in draft.sentence
         return match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
 

@@ -125,9 +125,9 @@ class TextPipeline:
         small = in_small_letters(rest, self._words)
         if small != rest and count_words(rest) < 2:
             small = rest
-        read = " " * start + small
-        prompt = self._tokenizer.encode(read)
-        if read == sentence:
+        as_read = " " * start + small
+        prompt = self._tokenizer.encode(as_read)
+        if as_read == sentence:
             return prompt
         words = [sentence[at : at + len(word)] for at, word in zip(prompt.starts, prompt.words, strict=True)]
         return replace(prompt, words=tuple(words))

@@ -1,7 +1,7 @@
 """Gives a replacement the capitals and the kind of apostrophe of the words it replaces.
 
-The model writes lower case with straight apostrophes, and reads no sentence and no verb after a pronoun in capitals,
-and no label in front of a sentence.
+The model writes lower case with straight apostrophes. It reads no label in front of a sentence, no sentence in
+capitals, and no verb in capitals after a pronoun.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
 _CAPITALS = re.compile("[A-Z][A-Z]")
 # Elsewhere AIDS, LED and MAY are no verbs.
 _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
-# "- ", "2) ", "[10:32] ", "@tom ", "Q: ", "Mary Smith: "
+# "- ", "2) ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: "; not "@tom has a car", "Yesterday: we went"
 _LABEL = re.compile(
-    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[^\]\n]{1,30}\]|@\w+[,:]?)\s+)*"
-    r"(?:[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+)?(?=\S)"
+    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[^\]\n\d]{0,30}\d[^\]\n]{0,30}\]|@\w+[,:])\s+)*"
+    r"(?:(?!(?:Yesterday|Today|Tomorrow|Last|This|Next)\b)[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+)?(?=\S)"
 )
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
@@ -36,7 +36,7 @@ _NEVER_NAMES = frozenset(
 
 
 def end_of_label(sentence: str) -> int:
-    """Return where the sentence begins behind the mark of a list, a number, a time or the name of who speaks.
+    """Return where the sentence begins behind a list's mark, a number, a time, or a name: of who speaks or is meant.
 
     >>> end_of_label("1. He go home."), end_of_label("Mary: He go home."), end_of_label("He go home.")
     (3, 6, 0)
@@ -45,8 +45,13 @@ def end_of_label(sentence: str) -> int:
     return found.end() if found else 0
 
 
+def is_in_capitals(sentence: str) -> bool:
+    """Return whether all of the sentence is in capitals, but perhaps its label."""
+    return sentence[end_of_label(sentence) :].isupper()
+
+
 def in_small_letters(sentence: str, verbs: VerbWords) -> str:
-    """Return a sentence in capitals in small letters but for its first, or else its verbs in capitals after a pronoun.
+    """Return a sentence in capitals in small letters behind its first one. In others only verbs after a pronoun change.
 
     The code points keep their places.
     """

@@ -136,9 +136,16 @@ def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: s
     assert prompt.starts[0] == len(label)
 
 
-@pytest.mark.parametrize("sentence", ["12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes"])
+@pytest.mark.parametrize("sentence", [
+    "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes",
+    "Yesterday: he goes", "Next week: he goes",
+])  # fmt: skip
 def test_what_is_no_label_is_read(sentence: str) -> None:
     assert PIPELINE.prepare(sentence).prompt.token_ids == TOKENIZER.encode(sentence).token_ids
+
+
+def test_a_word_alone_behind_a_label_is_read_in_capitals() -> None:
+    assert PIPELINE.prepare("Mary: OK").prompt.token_ids == TOKENIZER.encode("OK").token_ids
 
 
 @pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.05), (7, 0.5), (15, 0.98)])

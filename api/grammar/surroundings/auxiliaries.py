@@ -29,6 +29,13 @@ def is_modal_need(context: Context) -> bool:
     return is_behind and (before[-1] in _BEHIND_NEED or not _NO_PERSONS.isdisjoint(before))
 
 
+def is_behind_a_contraction(context: Context) -> bool:
+    """Return whether the verb has an auxiliary that lacks its apostrophe: "Its [been] years", "Hes [seen] it"."""
+    source = context.edit.source[0].lower()
+    is_right = context.has_form(source, "participle") or context.has_form(source, "ing")
+    return is_right and not LISTS["contractions"].isdisjoint(context.before[-1:])
+
+
 def is_behind_an_auxiliary(context: Context) -> bool:
     """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
     words = context.clause_before

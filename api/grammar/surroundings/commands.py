@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from api.grammar import nouns, word_sets
 from api.grammar.lists import LISTS
 from api.grammar.reasons import Reason
-from api.grammar.surroundings.context import Context, is_mark
+from api.grammar.surface import end_of_label
+from api.grammar.surroundings.context import Context, is_mark, plain_tokens
 from api.grammar.verb_words import parts_of
 
 _BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | {"to", "or", "per"}
@@ -28,7 +29,8 @@ _JOINING = frozenset(["and", "or", "then", ","])
 
 def has_no_subject(context: Context) -> bool:
     """Return whether the line begins with its verb, and the edit sees a plural there: "Shows [match] in bold"."""
-    words = context.before
+    start = end_of_label(context.sentence)  # "- Parses the input"
+    words = plain_tokens(context.sentence[start : context.edit.start]) if start else context.before
     if not words or not context.has_form(words[0], "third") or not _MARKS.isdisjoint(words[:-1]):
         return False
     if len(words) == 1:

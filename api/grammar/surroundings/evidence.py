@@ -33,6 +33,7 @@ _NEVER_AGAINST = frozenset(
 _MOST_CONFIDENCE = 0.97  # picky asks for more at strictness 20
 _ONE_PRONOUNS = frozenset("he she it this that".split())
 _JOINING = JOINING | {"but"}
+_LINKING = frozenset(["and", "but", "or", "nor"])
 _BEFORE_A_CLAUSE = word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | frozenset("then how why what where".split())
 _OPENS_A_CLAUSE = _BEFORE_A_CLAUSE - {"and", "or", "than", "as"}
 # "if he were", "imagine she were", "they demand that he go"
@@ -119,9 +120,9 @@ def _agrees(context: Context) -> bool:
 
 
 def _before(context: Context) -> Sequence[str]:
-    """Return the words before the edit, without a joining word that begins the sentence and the adverbs at the end."""
+    """Return the words before the edit, without the adverbs at their end, and without And or But at their beginning."""
     words = context.before
-    if words and words[0] in _JOINING and context.edit.start <= NEAR:  # "But he [goes]" joins no subjects
+    if words and words[0] in _LINKING and context.edit.start <= NEAR:  # "But he [goes]" joins no subjects
         words = words[1:]
     end = len(words)
     while end and (words[end - 1] in word_sets.ADVERBS or _is_manner(words[end - 1])):

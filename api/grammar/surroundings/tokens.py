@@ -9,6 +9,7 @@ import re
 
 from api.grammar import word_sets
 from api.grammar.proposals import Proposal
+from api.grammar.surface import is_in_capitals
 from api.grammar.surroundings.context import Context
 
 _LONGEST = 60  # characters of a token that are read
@@ -16,7 +17,6 @@ _BEFORE = re.compile(r"[_$\\@#=+*<{`~^|/]$|--$|\w[.:]$|::$")
 _BEHIND = re.compile(r"[_(=\\+*<{`~^|@$#]|\.[A-Za-z]|-\d|::")
 _PROMPT = "$ "
 _ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had"}
-_CONTRACTIONS = frozenset("its thats whats hes shes theres wheres im ive youve weve theyve youre theyre whatcha".split())
 # "the tests in helpers.js": of another subject.
 _OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
@@ -36,16 +36,9 @@ def doubles_a_word(context: Context) -> bool:
     return (first in _ONCE and context.before[-1:] == [first]) or (last in _ONCE and context.after[:1] == [last])
 
 
-def is_behind_a_contraction(context: Context) -> bool:
-    """Return whether the auxiliary is there, without an apostrophe: "Its [been] years", "Hes [seen] it"."""
-    source = context.edit.source[0].lower()
-    is_right = context.has_form(source, "participle") or context.has_form(source, "ing")
-    return is_right and not _CONTRACTIONS.isdisjoint(context.before[-1:])
-
-
 def is_of_code(context: Context) -> bool:
     """Return whether the subject is a name of code, which is one: "If max_rows [are] set", "The DNS [have]"."""
-    if context.sentence.isupper():  # "THEY [WERE] HAPPY"
+    if is_in_capitals(context.sentence):  # "THEY [WERE] HAPPY"
         return False
     text = context.text_before.rstrip()[-_LONGEST:]
     name = _NAME.search(text)

@@ -89,5 +89,5 @@ def speak_against(sentence: str, edit: Proposal, words: VerbWords) -> bool:
     if tokens.is_in_code(sentence, edit) or is_quoted_for_its_form(sentence, edit):
         return True
     context = Context(sentence, edit, words)
-    is_there = tokens.doubles_a_word(context) or tokens.is_behind_a_contraction(context)
-    return is_there or any(veto(context) for veto in _VETOES.get(edit.reason, ()))
+    has_auxiliary = tokens.doubles_a_word(context) or auxiliaries.is_behind_a_contraction(context)
+    return has_auxiliary or any(veto(context) for veto in _VETOES.get(edit.reason, ()))

@@ -111,11 +111,21 @@ def test_what_follows_an_opening_begins_with_a_small_letter_but_for_names(keeps_
     assert {f"But {after}", f"Hi all, {after}", f"I think that {after}"} <= found
 
 
-def test_only_a_statement_stands_behind_a_main_clause() -> None:
+@pytest.mark.parametrize(("first", "end"), [("Where he ", "."), ("He ", "?")])
+def test_only_a_statement_stands_behind_a_main_clause(first: str, end: str) -> None:
     for seed in range(500):
-        written = [Span("Where he ", "Where he "), Span("goed", "went", is_corrupted=True), Span("?", "?")]
+        written = [Span(first, first), Span("goed", "went", is_corrupted=True), Span(end, end)]
         frame(written, random.Random(seed))
-        assert "that where" not in texts(written)[0]
+        assert " that " not in texts(written)[0]
+
+
+def test_a_word_that_shouts_keeps_its_capitals_behind_an_opening() -> None:
+    found = set()
+    for seed in range(500):
+        frame(written := [Span("GOED", "WENT", is_corrupted=True), Span(" he.", " he.")], random.Random(seed))
+        found.add(texts(written)[0])
+
+    assert "But GOED he." in found
 
 
 def test_a_word_of_one_letter_cannot_shout() -> None:

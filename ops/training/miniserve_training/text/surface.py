@@ -67,7 +67,7 @@ def shout(spans: list[Span], rng: random.Random) -> None:
 _BEFORE = (
     "Dear Mr. Nov\u00e1k, ", "Dear all, ", "Hi Anna, ", "Hello Ms O'Brien, ", "P.S. ", "Thanks, Mehmet! ", "Well, ",
     "Oh, ", "Monday, 3 May 2021: ", "10:30 ", "Chapter 12: ", "Hey, ", "Yes, ", "No, ", "Sorry, ", "Listen, Zo\u00eb, ",
-    "(Laughs) ", "THE END? ", "BREAKING NEWS: ", "Question 7: ", "TL;DR: ", "Hey guys, ", "My answer: ", "#1: ",
+    "(Laughs) ", "THE END? ", "Question 7: ", "TL;DR: ", "Hey guys, ", "My answer: ", "#1: ",
     "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "<b>", "<p>", "<li>", "<h1>", "**", "*",
 )  # fmt: skip
 # What goes on in small letters, before any sentence and before a statement.
@@ -179,16 +179,13 @@ def _add_emoji(spans: list[Span], rng: random.Random) -> None:
 
 
 def _decorate(spans: list[Span], rng: random.Random) -> None:
-    kind = rng.randrange(6)
+    kind = rng.randrange(5)
     if kind <= 1:
         _add_emoji(spans, rng)
     elif kind <= 3:
         opening, closing = rng.choice(_QUOTES)
         spans.insert(0, Span(opening, opening))
         spans.append(Span(closing, closing))
-    elif kind == 4:
-        mark = rng.choice(("- ", "\u2013 ", "\u2022 ", "\u2014 "))
-        spans.insert(0, Span(mark, mark))
     else:
         dash = rng.choice((" \u2013 ", " - ", "\u2014", "; "))
         for span in spans:
