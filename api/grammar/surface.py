@@ -21,10 +21,11 @@ _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
 _CAPITALS = re.compile("[A-Z][A-Z]")
 # Elsewhere AIDS, LED and MAY are no verbs.
 _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
-# "- ", "2) ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: "; not "@tom has a car", "Yesterday: we went"
+# "- ", "2) ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: "; not "@tom has it", "Left: a man reading", "Today: We go".
 _LABEL = re.compile(
-    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[^\]\n\d]{0,30}\d[^\]\n]{0,30}\]|@\w+[,:])\s+)*"
-    r"(?:(?!(?:Yesterday|Today|Tomorrow|Last|This|Next)\b)[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+)?(?=\S)"
+    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[\d:. -]{1,20}:\d\d\]|@\w+[,:])\s+)*"
+    r"(?:(?!(?:Yesterday|Today|Tomorrow|Last|This|Next)\b)[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+(?=\W?[A-Z]))?"
+    r"(?=\S)"
 )
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"

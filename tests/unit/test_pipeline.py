@@ -137,8 +137,8 @@ def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: s
 
 
 @pytest.mark.parametrize("sentence", [
-    "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes",
-    "Yesterday: he goes", "Next week: he goes",
+    "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes", "[1] goes",
+    "Yesterday: He goes", "Next week: He goes", "Left: a man reads",
 ])  # fmt: skip
 def test_what_is_no_label_is_read(sentence: str) -> None:
     assert PIPELINE.prepare(sentence).prompt.token_ids == TOKENIZER.encode(sentence).token_ids

@@ -31,9 +31,11 @@ def is_modal_need(context: Context) -> bool:
 
 def is_behind_a_contraction(context: Context) -> bool:
     """Return whether the verb has an auxiliary that lacks its apostrophe: "Its [been] years", "Hes [seen] it"."""
-    source = context.edit.source[0].lower()
-    is_right = context.has_form(source, "participle") or context.has_form(source, "ing")
-    return is_right and not LISTS["contractions"].isdisjoint(context.before[-1:])
+    before, source = context.before[-1:], context.edit.source[0].lower()
+    if LISTS["contractions"].isdisjoint(before):
+        return False
+    has_been = not before[0].endswith(("im", "re"))
+    return context.has_form(source, "ing") or (has_been and context.has_form(source, "participle"))
 
 
 def is_behind_an_auxiliary(context: Context) -> bool:

@@ -14,7 +14,6 @@ from api.grammar.surroundings.nouns import is_part_of_a_noun
 
 # Also behind their object 'to' is a preposition: "directs you to related topics".
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
-_SENDING = frozenset(["send"])
 _BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
 _PARTING = frozenset([",", ";", ":", ")", "\u2014"])
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
@@ -30,14 +29,16 @@ def is_behind_a_preposition_to(context: Context) -> bool:
     behind, inner = words[-2], words[-6:-2]
     if behind in LISTS["to_nouns"] or _has_lemma(context, [behind], LISTS["to_verbs"]):
         return True
-    if _has_lemma(context, [behind], _SENDING):  # "sent to affected users", not "sent to fixed the car"
-        following = context.after[:2]
-        return source.endswith("ed") and any(map(is_plural, following)) and following[0] not in word_sets.CLOSED_CLASS
     if behind in word_sets.OBJECT_PRONOUNS:
         return _has_lemma(context, inner[-1:], _TO_VERBS_WITH_OBJECTS | {"set", "add"})
     # "from small ambushes to clashes", "from endangered to threatened"
     is_range = (is_plural(behind) and "from" in inner[-2:]) or (behind.endswith("ed") and inner[-1:] == ["from"])
-    return is_range or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
+    is_of_things = source.endswith("ed") and any(map(is_plural, context.after[:2])) and has_no_governor(context)
+    return (
+        is_range
+        or (is_of_things and context.after[0] not in word_sets.CLOSED_CLASS)
+        or (behind not in word_sets.CLOSED_CLASS and _has_lemma(context, inner, _TO_VERBS_WITH_OBJECTS))
+    )
 
 
 def is_noun_behind_a_preposition(context: Context) -> bool:

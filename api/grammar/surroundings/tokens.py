@@ -21,6 +21,7 @@ _ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had
 _OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
 _NAME = re.compile(r"(?:^|[\s(])(?:\S*[_`=\\]\S*|\S*\(\)|--?\w\S*|[\w-]+[.@]\w[\w.]*[a-z]|[A-Z]{2,})$")
+_NAME_IN_CAPITALS = re.compile(r"\b(?:[A-Z]{1,2}S|[B-DF-HJ-NP-TV-XZ]+)$")  # among capitals: OS, IRS, DNS
 
 
 def is_in_code(sentence: str, edit: Proposal) -> bool:
@@ -38,9 +39,7 @@ def doubles_a_word(context: Context) -> bool:
 
 def is_of_code(context: Context) -> bool:
     """Return whether the subject is a name of code, which is one: "If max_rows [are] set", "The DNS [have]"."""
-    if is_in_capitals(context.sentence):  # "THEY [WERE] HAPPY"
-        return False
     text = context.text_before.rstrip()[-_LONGEST:]
-    name = _NAME.search(text)
+    name = (_NAME_IN_CAPITALS if is_in_capitals(context.sentence) else _NAME).search(text)
     is_singular = context.edit.replacement[0].lower() in ("is", "was", "isn't", "wasn't")
     return name is not None and not is_singular and _OF_ANOTHER.search(text, 0, name.start() + 1) is None
