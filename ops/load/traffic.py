@@ -111,6 +111,8 @@ class Traffic:
     def __enter__(self) -> Traffic:
         self._thread.start()
         self._has_begun.wait()
+        if self._fault is not None and not self.started_s:
+            raise self._fault
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
@@ -153,6 +155,8 @@ class Traffic:
                 run(self._send_all())
         except BaseException as error:
             self._fault = error
+        finally:
+            self._has_begun.set()  # also where it has not: a process may have too many files open for an event loop
 
     async def _send_all(self) -> None:
         """Until the limits are reached and everything on its way has ended; the first exception ends it.

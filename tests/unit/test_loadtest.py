@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import itertools
+import os
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -33,17 +35,31 @@ def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve
     assert (server.num_requests, server.num_connections, server.most_at_once) == (12, 3, 3)
 
 
-def test_more_clients_than_the_shell_allows_open_files_are_no_failure_of_the_server(serve):
-    server = serve(lambda _: http(200, OK))
+@contextmanager
+def open_files(most: int) -> Iterator[None]:
+    """What the shell allows; those that are open stay so."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (64, limits[1]))
-
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
     try:
-        measured = load(server.url, concurrency=100, total=200)
+        yield
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
+
+def test_more_clients_than_the_shell_allows_open_files_are_no_failure_of_the_server(serve):
+    server = serve(lambda _: http(200, OK))
+
+    with open_files(max(map(int, os.listdir("/dev/fd"))) + 50):
+        measured = load(server.url, concurrency=100, total=200)
+
     assert measured.statuses == {200: 200} and not measured.failures
+
+
+def test_a_load_for_which_no_file_is_left_ends_at_once_and_says_why(serve):
+    server = serve(lambda _: http(200, OK))
+
+    with open_files(3), pytest.raises(OSError, match="Too many open files"):
+        load(server.url)
 
 
 def test_refusals_and_failures_are_counted_by_kind_and_leave_latency_alone(serve):
