@@ -150,12 +150,14 @@ class Traffic:
             self._event_loop.call_soon_threadsafe(what)
 
     def _run(self) -> None:
+        sending = self._send_all()
         try:
             with suppress(asyncio.CancelledError):
-                run(self._send_all())
+                run(sending)
         except BaseException as error:
             self._fault = error
         finally:
+            sending.close()
             self._has_begun.set()  # also where it has not: a process may have too many files open for an event loop
 
     async def _send_all(self) -> None:

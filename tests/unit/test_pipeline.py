@@ -23,6 +23,7 @@ from api.grammar.edit_script import (
     parse_script,
 )
 from api.grammar.language import NOTHING_FOUND
+from api.grammar.pipeline import Level, TextPipeline
 from api.grammar.reasons import Reason
 from api.grammar.tokenizer import Tokenizer
 from scheduler.errors import SentenceTooLong
@@ -146,6 +147,15 @@ def test_what_is_no_label_is_read(sentence: str) -> None:
 
 def test_a_word_alone_behind_a_label_is_read_in_capitals() -> None:
     assert PIPELINE.prepare("Mary: OK").prompt.token_ids == TOKENIZER.encode("OK").token_ids
+
+
+@pytest.mark.parametrize(
+    ("level", "strictness", "least"), [("quiet", 3, 0.2), ("picky", 3, 0.09), ("quiet", 4, 0.26), ("picky", 4, 0.13)]
+)
+def test_a_level_begins_at_the_confidence_that_is_documented(level: Level, strictness: float, least: float) -> None:
+    (draft,) = TextPipeline.load(strictness=strictness).prepare_text("He goed", level=level).take()
+
+    assert round(draft.least, 2) == least
 
 
 @pytest.mark.parametrize(("steps", "confidence"), [(0, 1.0), (1, 0.05), (7, 0.5), (15, 0.98)])
