@@ -24,8 +24,8 @@ _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]
 # "- ", "2) ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: "; not "@tom has it", "Left: a man reading", "Today: We go".
 _LABEL = re.compile(
     r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[\d:. -]{1,20}:\d\d\]|@\w+[,:])\s+)*"
-    r"(?:(?!(?:Yesterday|Today|Tomorrow|Last|This|Next)\b)[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+(?=\W?[A-Z]))?"
-    r"(?=\S)"
+    r"(?:(?!(?i:yesterday|today|tomorrow|last|this|next|since|every|now)\b)"
+    r"[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+(?=\W?[A-Z]))?(?=\S)"
 )
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
@@ -37,7 +37,7 @@ _NEVER_NAMES = frozenset(
 
 
 def end_of_label(sentence: str) -> int:
-    """Return where the sentence begins behind a list's mark, a number, a time, or a name: of who speaks or is meant.
+    """Return where the sentence begins behind the mark of a list, a number, a time or the name of a speaker.
 
     >>> end_of_label("1. He go home."), end_of_label("Mary: He go home."), end_of_label("He go home.")
     (3, 6, 0)
@@ -47,12 +47,12 @@ def end_of_label(sentence: str) -> int:
 
 
 def is_in_capitals(sentence: str) -> bool:
-    """Return whether all of the sentence is in capitals, but perhaps its label."""
+    """Return whether all of the sentence is in capitals, its label aside."""
     return sentence[end_of_label(sentence) :].isupper()
 
 
 def in_small_letters(sentence: str, verbs: VerbWords) -> str:
-    """Return a sentence in capitals in small letters behind its first one. In others only verbs after a pronoun change.
+    """Return a sentence in capitals in small letters after the first. In others only verbs after a pronoun change.
 
     The code points keep their places.
     """

@@ -158,7 +158,7 @@ class Traffic:
             self._fault = error
         finally:
             sending.close()
-            self._has_begun.set()  # also where it has not: a process may have too many files open for an event loop
+            self._has_begun.set()  # wakes __enter__ where no loop could be made: no file may be left for it
 
     async def _send_all(self) -> None:
         """Until the limits are reached and everything on its way has ended; the first exception ends it.

@@ -37,7 +37,7 @@ def test_a_closed_loop_keeps_each_client_at_one_request_and_its_connection(serve
 
 @contextmanager
 def open_files(most: int) -> Iterator[None]:
-    """What the shell allows; those that are open stay so."""
+    """Lower the limit of open files for the block. Those that are open stay open."""
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
     try:

@@ -120,7 +120,7 @@ def _agrees(context: Context) -> bool:
 
 
 def _before(context: Context) -> Sequence[str]:
-    """Return the words before the edit, without the adverbs at their end, and without And or But at their beginning."""
+    """Return the words before the edit, without the adverbs at their end and a joining word at their beginning."""
     words = context.before
     if words and words[0] in _LINKING and context.edit.start <= NEAR:  # "But he [goes]" joins no subjects
         words = words[1:]

@@ -18,10 +18,10 @@ _BEHIND = re.compile(r"[_(=\\+*<{`~^|@$#]|\.[A-Za-z]|-\d|::")
 _PROMPT = "$ "
 _ONCE = (word_sets.BE_PARTS | word_sets.HAVE_PARTS | word_sets.DO_PARTS) - {"had"}
 # "the tests in helpers.js": of another subject.
-_OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$")
+_OF_ANOTHER = re.compile(r"\b(?:in|of|from|by|with|for|on|at|to|and|or) (?:the |an? |our |my |your |its )?$", re.I)
 # The token in front of a verb: `name`, max_rows, run(), --all, Node.js, name=value.
 _NAME = re.compile(r"(?:^|[\s(])(?:\S*[_`=\\]\S*|\S*\(\)|--?\w\S*|[\w-]+[.@]\w[\w.]*[a-z]|[A-Z]{2,})$")
-_NAME_IN_CAPITALS = re.compile(r"\b(?:[A-Z]{1,2}S|[B-DF-HJ-NP-TV-XZ]+)$")  # among capitals: OS, IRS, DNS
+_NAME_IN_CAPITALS = re.compile(r"(?:^|[\s(])(?!US$)(?:[A-Z]{1,2}S|[B-DF-HJ-NP-TV-XZ]+)$")  # OS, DNS, but TVS, too
 
 
 def is_in_code(sentence: str, edit: Proposal) -> bool:
