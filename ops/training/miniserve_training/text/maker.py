@@ -10,6 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from api.grammar.edit_script import ScriptEdit
+from api.grammar.reasons import Reason
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
 from miniserve_training.text.corpus import TaggedSentence
@@ -172,6 +173,8 @@ class ExampleMaker:
         opening = sentence.tokens[0]
         keeps_capital = opening.text == "I" or opening.tag.startswith("NNP")
         vary(spans, rng, keeps_capital=keeps_capital)
+        if spans[0].wrong == "(" and any(one.reason is Reason.MISSING_BE for one in chosen):
+            spans = spans[1:-1]  # the guard lets nothing lack a 'be' in brackets: "(Ann sleeping)"
         edits = edits_of(sentence.text, chosen)
         if rng.random() < _SHOUT_SHARE and not _begins_with_moved_name(edits, spans):
             shout(spans, rng)
