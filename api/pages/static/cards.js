@@ -26,7 +26,7 @@ export const spoken = (place) =>
   place.code ? `${titleOf(place)}. ${place.detail}` : `${place.original} ${becomes(place)}${place.replacement}. ${place.explanation}`;
 
 export class Cards {
-  #list; #actions; #drawn = "";
+  #list; #actions; #drawn = [];
 
   /** `actions`: `open(place)`, null for none; `step(by)`; `accept(place)`; `ignore(place)`; `leave()`, back to the text. */
   constructor(list, actions) {
@@ -40,14 +40,17 @@ export class Cards {
     return this.#list.contains(document.activeElement);
   }
 
+  /** An item that shows the same as before stays the same element: a new one would lose the click whose press came before it. */
   draw(places) {
     this.#places = places;
-    const drawn = JSON.stringify(places.map(({ original, replacement, code, isOpen }) => [original, replacement, code, isOpen]));
-    if (drawn === this.#drawn) return;
+    const { children } = this.#list, drawn = places.map(({ start, end, ...shown }) => JSON.stringify(shown)), isFocused = this.hasFocus;
+    while (children.length > places.length) children[places.length].remove();
+    drawn.forEach((shown, index) => {
+      if (index === children.length) this.#list.append(this.#item(places[index], index));
+      else if (shown !== this.#drawn[index]) children[index].replaceWith(this.#item(places[index], index));
+    });
     this.#drawn = drawn;
-    const isFocused = this.hasFocus;
-    this.#list.replaceChildren(...places.map((place, index) => this.#item(place, index)));
-    if (isFocused) this.focus();
+    if (isFocused && !this.hasFocus) this.focus();
   }
 
   /** Move the focus to the open card; to the text where none is open. */

@@ -57,6 +57,7 @@ const takenBack = invertedEffects.of(({ effects }) =>
 export const placesOf = (state) => state.field(places);
 export const decisionsOf = (state) => state.field(decisions);
 export const isDecision = ({ effects }) => effects.some((effect) => effect.is(decide));
+export const isOpening = ({ effects }) => effects.some((effect) => effect.is(setOpen) && effect.value);
 
 /** `about` has: `parent`, `text`, `ignored`, signatures; `update(update)`, called after each; `next()`, for its key; `margins()`, in px, of what covers the text. */
 export function createEditor({ parent, text, ignored = [], update, next, margins }) {

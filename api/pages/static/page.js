@@ -3,7 +3,7 @@
 
 import { Cards, spoken } from "./cards.js";
 import { undo, undoDepth } from "./codemirror.js";
-import { accept, createEditor, decisionsOf, ignore, isDecision, neighbour, openPlace, placesOf, replaceText, showPlaces } from "./editor.js";
+import { accept, createEditor, decisionsOf, ignore, isDecision, isOpening, neighbour, openPlace, placesOf, replaceText, showPlaces } from "./editor.js";
 import { TAB, keep, kept } from "./kept.js";
 import { Learner } from "./learner.js";
 import { Refused, correct } from "./service.js";
@@ -46,6 +46,8 @@ const edits = () => places().filter((place) => !place.code);
 const open = () => places().find((place) => place.isOpen);
 /** Which of the corrections is open; nothing where none is. Notes are not counted. */
 const position = () => (open() && !open().code ? `${edits().indexOf(open()) + 1} of ${edits().length}` : "");
+/** Only when a card opens: a list that scrolled later would slip away from under a pressed pointer, and lose the click. */
+const align = () => open() && cards.align(view.coordsAtPos(open().start)?.top ?? 0);
 const counted = (number, what = "correction") => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 /* ---- what is known ---- */
@@ -62,6 +64,7 @@ function updated(update) {
     settle();
     schedule(isDecided ? 0 : PAUSE_MS);
   } else draw();
+  if (update.transactions.some(isOpening)) requestAnimationFrame(align); // the text is scrolled by then
 }
 
 /** Show the places of the whole text: those of the answers. A paragraph without an answer keeps those that no change touched. */
@@ -88,9 +91,6 @@ function keepUndecided() {
 function draw() {
   const all = places(), isBlank = !text().trim(), opened = open();
   cards.draw(all);
-  if (opened) {
-    requestAnimationFrame(() => cards.align(view.coordsAtPos(Math.min(opened.start, view.state.doc.length))?.top ?? 0)); // scrolled by then
-  }
   $("examples").hidden = !isBlank;
   $("draft").hidden = kept(TAB, DRAFT) === null;
   for (const id of ["previous", "next"]) $(id).disabled = all.length === 0;
