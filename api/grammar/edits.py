@@ -30,6 +30,7 @@ from api.grammar.reasons import Reason
 from api.grammar.surface import is_in_capitals, match_case
 from api.grammar.surroundings.evidence import Evidence, with_log_odds
 from api.grammar.surroundings.vetoes import speak_against
+from api.grammar.unread import is_marked
 from api.grammar.verb_words import VerbWords
 
 
@@ -69,7 +70,7 @@ class EditMaker:
             is_pair = rank in moves or (
                 rank + 1 < len(proposals)
                 and halves.isdisjoint((rank, rank + 1))
-                and self._hold_together(draft.sentence, proposals[rank], proposals[rank + 1])
+                and self._hold_together(draft.plain, proposals[rank], proposals[rank + 1])
             )
             parts = proposals[rank : rank + 1 + is_pair]
             is_made = makes_sense[rank] and (not is_pair or makes_sense[rank + 1])
@@ -98,7 +99,7 @@ class EditMaker:
         for rank in range(len(proposals) - 1):
             pair = proposals[rank], proposals[rank + 1]
             # An edit is half of one move only, as three would lose a word.
-            if rank - 1 not in firsts and may_move(draft.sentence, *pair) and self._is_move(draft, *pair):
+            if rank - 1 not in firsts and may_move(draft.plain, *pair) and self._is_move(draft, *pair):
                 firsts.add(rank)
         return firsts
 
@@ -110,7 +111,7 @@ class EditMaker:
 
     def _is_move(self, draft: Draft, one: Proposal, other: Proposal) -> bool:
         """Return whether the edits move a word. Both must be possible: one alone would double the word or lose it."""
-        previous = previous_word(draft.sentence, draft.prompt, one.word)
+        previous = previous_word(draft.plain, draft.prompt, one.word)
         edits = (one.source, one.replacement), (other.source, other.replacement)
         return self._guard.allows_move(*edits, one.reason, previous)
 
@@ -123,12 +124,12 @@ class EditMaker:
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
-        if edit.gap is None:
+        if edit.gap is None or is_marked(draft.sentence, edit.start, edit.end):
             return False
-        previous = previous_word(draft.sentence, draft.prompt, edit.word)
+        previous = previous_word(draft.plain, draft.prompt, edit.word)
         if self._guard.is_noun(edit.source[0], previous, edit.reason):
             return False
-        if speak_against(draft.sentence, edit, self._words):
+        if speak_against(draft.plain, edit, self._words):
             return False
         return is_sure or self._guard.allows(edit.source, edit.replacement, edit.reason)
 
@@ -146,26 +147,26 @@ class EditMaker:
         if text == original:
             return None
         new = news[0] if about is first else self._cased(draft, about)
-        facts = self._facts.find(draft.sentence, draft.prompt, written, about, new)
+        facts = self._facts.find(draft.plain, draft.prompt, written, about, new)
         if facts.agrees:
             return None
         is_move = first is not last and about.reason is Reason.QUESTION_ORDER  # then the last word is any
         verb = "" if is_move else facts.lemma
-        added = self._evidence.log_odds(draft.sentence, about) if first is last else 0.0
+        added = self._evidence.log_odds(draft.plain, about) if first is last else 0.0
         said = about.confidence, added
         place = about.start, about.end
         return Edit(*place, original, text, about.reason, explain(facts), with_log_odds(*said), verb, *said)
 
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""
-        is_upper = is_in_capitals(draft.sentence) and len(draft.prompt.words) > 1
-        has_curly = "\u2019" in draft.sentence
+        is_upper = is_in_capitals(draft.plain) and len(draft.prompt.words) > 1
+        has_curly = "\u2019" in draft.plain
         return match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
 
 
 def proposals_of(draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:
     """Find the words of each edit in the sentence."""
-    return [proposal_of(draft.sentence, draft.prompt, edit) for edit in edits]
+    return [proposal_of(draft.plain, draft.prompt, edit) for edit in edits]
 
 
 def _written(part: Proposal, new: Sequence[str]) -> str:

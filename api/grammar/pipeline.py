@@ -19,8 +19,9 @@ from api.grammar.edits import EditMaker, proposals_of
 from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Offsets, Reading, read
 from api.grammar.sentences import find_sentences, go_on
-from api.grammar.surface import end_of_label, in_small_letters
+from api.grammar.surface import in_small_letters
 from api.grammar.tokenizer import Prompt, Tokenizer
+from api.grammar.unread import end_of_label, without_emphasis
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
@@ -115,8 +116,9 @@ class TextPipeline:
             raise InvalidRequest("sentence", f"{problem} read. Leave out blanks.")
         if len(sentence) > _LONG:
             self.pause()
-        prompt = self._encode(sentence)
-        return Draft(sentence, prompt, start, asked, min_confidence, notes_on_links(prompt))
+        plain = without_emphasis(sentence)
+        prompt = self._encode(plain)
+        return Draft(sentence, plain, prompt, start, asked, min_confidence, notes_on_links(prompt))
 
     def _encode(self, sentence: str) -> Prompt:
         """Encode a sentence. The model reads no label, and some capitals as small letters; the words stay as sent."""

@@ -1,7 +1,7 @@
 """Gives a replacement the capitals and the kind of apostrophe of the words it replaces.
 
-The model writes lower case with straight apostrophes. It reads no label in front of a sentence, no sentence in
-capitals, and no verb in capitals after a pronoun.
+The model writes lower case with straight apostrophes. It reads no sentence in capitals, and no verb in capitals after a
+pronoun.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from api.grammar import word_sets
 from api.grammar.memo import memo
+from api.grammar.unread import end_of_label
 from api.grammar.verb_words import VerbWords, parts_of, plain
 
 _DO_NOT = {"don't": ("do", "not"), "doesn't": ("does", "not"), "didn't": ("did", "not")}
@@ -21,12 +22,6 @@ _PRONOUNS = "|".join(sorted(word_sets.SUBJECT_PRONOUNS))
 _CAPITALS = re.compile("[A-Z][A-Z]")
 # Elsewhere AIDS, LED and MAY are no verbs.
 _VERB_IN_CAPITALS = re.compile(rf"\b((?i:{_PRONOUNS})\s)([A-Z]{{2,}}(?:['\u2019]T)?)\b")
-# "- ", "2) ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: "; not "@tom has it", "Left: a man reading", "Today: We go".
-_LABEL = re.compile(
-    r"\s*(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|[A-Za-z]\))|\[[\d:. -]{1,20}:\d\d\]|@\w+[,:])\s+)*"
-    r"(?:(?!(?i:yesterday|today|tomorrow|last|this|next|since|every|now)\b)"
-    r"[A-Z][\w.]{0,20}(?: [A-Z][\w.]{0,20})?:\s+(?=\W?[A-Z]))?(?=\S)"
-)
 _CURLY, _STRAIGHT = "\u2019", "'"
 # Words that lose their capital where another word comes before them: "You want it?" > "Do you want it?"
 _NEVER_NAMES = frozenset(
@@ -34,16 +29,6 @@ _NEVER_NAMES = frozenset(
     "no not never who what which where when why how people children men women everyone everybody someone somebody "
     "nobody nothing something anyone anybody one many most two three".split()
 )
-
-
-def end_of_label(sentence: str) -> int:
-    """Return where the sentence begins behind the mark of a list, a number, a time or the name of a speaker.
-
-    >>> end_of_label("1. He go home."), end_of_label("Mary: He go home."), end_of_label("He go home.")
-    (3, 6, 0)
-    """
-    found = _LABEL.match(sentence)
-    return found.end() if found else 0
 
 
 def is_in_capitals(sentence: str) -> bool:

@@ -127,7 +127,11 @@ def test_what_is_in_capitals_is_read_in_small_letters_but_the_pronoun_and_abbrev
     assert list(draft.prompt.words) == [word.strip(",") for word in shouted.split()]
 
 
-@pytest.mark.parametrize("label", ["- ", "> ", "2) ", "1. ", "[10:32] ", "@tom, ", "Q: ", "Mary Smith: ", "* Note: "])
+@pytest.mark.parametrize("label", [
+    "- ", "> ", "2) ", "1. ", "1.2.3 ", "iv) ", "- [x] ", "[10:32] ", "[10:32 AM] ", "10:32 ", "@tom, ", "#help ",
+    "Q: ", "Mary Ann Smith: ", "mary: ", "Step 2: ", "* Note: ", "<p>", "Dear all, ", "Hi, ", "P.S. ", "And ", "But ",
+    "I think ", "1. I know that ", "Also, ", "Thanks, ", "As far as I know, ", "Hello Tom, so ",
+])  # fmt: skip
 @pytest.mark.parametrize("sentence", ["He goed home", "HE GOED HOME"])
 def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: str) -> None:
     prompt = PIPELINE.prepare(label + sentence).prompt
@@ -139,10 +143,50 @@ def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: s
 
 @pytest.mark.parametrize("sentence", [
     "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes", "[1] goes",
-    "Yesterday: He goes", "Since May: He goes", "Left: a man reads",
+    "Yesterday: He goes", "Since May: He goes", "Left: a man reads", "But for him", "So tired", "And nobody goes",
+    "I think of him", "I know that man", "Yesterday, he goes", "Dear me", "Hi and hello", "Hey Jude, which goes",
+    "So, goes",
 ])  # fmt: skip
 def test_what_is_no_label_is_read(sentence: str) -> None:
     assert PIPELINE.prepare(sentence).prompt.token_ids == TOKENIZER.encode(sentence).token_ids
+
+
+@pytest.mark.parametrize(
+    ("sentence", "read_as"),
+    [
+        ("He **goed** home", "He goed home"),
+        ("**He goed** home!", "He goed home!"),
+        ("_He *goed* home._", "He goed home."),
+        ("He <b>goed</b><br>home", "He goed home"),
+        ("He [goed](https://example.org/a_b) home", "He goed home"),
+        ("> He goed\n> home", "He goed home"),
+        ("// He goed\n// home", "// He goed home"),
+    ],
+)
+def test_the_model_reads_no_marks_of_emphasis_and_no_target_of_a_link(sentence: str, read_as: str) -> None:
+    prompt = PIPELINE.prepare(sentence).prompt
+
+    assert prompt.token_ids == TOKENIZER.encode(read_as).token_ids
+    places = zip(prompt.starts, prompt.words, strict=True)
+    assert [sentence[start : start + len(word)] for start, word in places] == ["He", "goed", "home"]
+
+
+@pytest.mark.parametrize("sentence", ["2 * 3 * 4", "a snake_case_name goes", "<file> goes", "* goes", "and **names"])
+def test_what_is_no_emphasis_is_read(sentence: str) -> None:
+    assert PIPELINE.prepare(sentence).plain == sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "edit", "corrected"),
+    [
+        ("He **goed** home.", WENT, "He **went** home."),
+        ("_He goed home._", WENT, "_He went home._"),
+        ("He *goed* home.", WENT, "He *goed* home."),  # a word that is named: "the form *goed*"
+        ("He **is** goed.", ScriptEdit(1, 2, "went", Reason.PAST_IRREG), "He **is** goed."),  # a mark would be lost
+    ],
+)
+def test_an_edit_leaves_marks_of_emphasis_where_they_are(sentence: str, edit: ScriptEdit, corrected: str) -> None:
+    assert PIPELINE.conclude(PIPELINE.prepare(sentence), TOKENIZER.encode_output([edit])).corrected == corrected
 
 
 def test_a_word_alone_behind_a_label_is_read_in_capitals() -> None:

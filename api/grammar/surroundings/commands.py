@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from api.grammar import nouns, word_sets
 from api.grammar.lists import LISTS
 from api.grammar.reasons import Reason
-from api.grammar.surface import end_of_label
 from api.grammar.surroundings.context import Context, is_mark, plain_tokens
+from api.grammar.unread import end_of_label
 from api.grammar.verb_words import parts_of
 
 _BEHIND_AN_OBJECT = word_sets.PREPOSITIONS | word_sets.CLAUSE_STARTS | word_sets.RELATIVE_PRONOUNS | {"to", "or", "per"}
