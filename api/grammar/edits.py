@@ -29,8 +29,8 @@ from api.grammar.proposals import (
 from api.grammar.reasons import Reason
 from api.grammar.surface import is_in_capitals, match_case
 from api.grammar.surroundings.evidence import Evidence, with_log_odds
+from api.grammar.surroundings.marks import is_set_apart
 from api.grammar.surroundings.vetoes import speak_against
-from api.grammar.unread import is_marked
 from api.grammar.verb_words import VerbWords
 
 
@@ -124,7 +124,7 @@ class EditMaker:
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
-        if edit.gap is None or is_marked(draft.sentence, edit.start, edit.end):
+        if edit.gap is None or (draft.plain != draft.sentence and is_set_apart(draft.sentence, edit)):
             return False
         previous = previous_word(draft.plain, draft.prompt, edit.word)
         if self._guard.is_noun(edit.source[0], previous, edit.reason):
@@ -144,7 +144,7 @@ class EditMaker:
         about = first if first is last else joined(draft.prompt.words, first, last)
         original = draft.sentence[about.start : about.end]
         text = draft.sentence[first.end : last.start].join(map(_written, parts, news))
-        if text == original:
+        if text == original or draft.plain[about.start : about.end] != original:  # a mark would be lost or moved
             return None
         new = news[0] if about is first else self._cased(draft, about)
         facts = self._facts.find(draft.plain, draft.prompt, written, about, new)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from unittest.mock import patch
 
@@ -32,6 +33,7 @@ from tests.corrections import PIPELINE, TOKENIZER, conclude
 
 R = Reason
 WENT = ScriptEdit(1, 1, "went", R.PAST_IRREG)
+HAVE = ScriptEdit(1, 1, "have", R.SVA_PL)
 
 
 @pytest.mark.parametrize(
@@ -145,6 +147,7 @@ def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: s
     "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes", "[1] goes",
     "Yesterday: He goes", "Since May: He goes", "Left: a man reads", "But for him", "So tired", "And nobody goes",
     "I think of him", "I know that man", "Yesterday, he goes", "Dear me", "Hi and hello", "Hey Jude, which goes",
+    "And he happy?", "I think it best",
     "So, goes",
 ])  # fmt: skip
 def test_what_is_no_label_is_read(sentence: str) -> None:
@@ -179,10 +182,18 @@ def test_what_is_no_emphasis_is_read(sentence: str) -> None:
 @pytest.mark.parametrize(
     ("sentence", "edit", "corrected"),
     [
-        ("He **goed** home.", WENT, "He **went** home."),
+        ("**He goed home.**", WENT, "**He went home.**"),
         ("_He goed home._", WENT, "_He went home._"),
-        ("He *goed* home.", WENT, "He *goed* home."),  # a word that is named: "the form *goed*"
+        ("I say **that he goed home**.", replace(WENT, word=4), "I say **that he went home**."),
+        ("He **goed** home.", WENT, "He **goed** home."),  # words that are named: "the form **goed**"
+        ("I say *that he goed home*.", replace(WENT, word=4), "I say *that he goed home*."),
+        ("[He goed home](a.md)", WENT, "[He goed home](a.md)"),  # a title
         ("He **is** goed.", ScriptEdit(1, 2, "went", Reason.PAST_IRREG), "He **is** goed."),  # a mark would be lost
+        ("[docs](a.md) has it.", HAVE, "[docs](a.md) has it."),
+        ("*Friends* has it.", HAVE, "*Friends* has it."),
+        ("<i>Friends</i> has it.", HAVE, "<i>Friends</i> has it."),
+        ("**They** has it.", HAVE, "**They** have it."),
+        ("Our **dogs** has it.", replace(HAVE, word=2), "Our **dogs** have it."),
     ],
 )
 def test_an_edit_leaves_marks_of_emphasis_where_they_are(sentence: str, edit: ScriptEdit, corrected: str) -> None:
