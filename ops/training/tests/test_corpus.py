@@ -55,7 +55,8 @@ def test_a_share_of_the_sentences_is_held_out_a_part_of_it_for_the_figures(
 def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_training_sees(tmp_path: Path) -> None:
     corpus = tmp_path / "text.tsv"
     corpus.write_text("".join(
-        f"wikipedia\tHe works in town {n}.\tHe/PRP/0 works/VBZ/1 in/IN/2 town/NN/3 {n}/CD/4 ././5\n" for n in range(400)
+        f"{source}\tHe works in town {n}.\tHe/PRP/0 works/VBZ/1 in/IN/2 town/NN/3 {n}/CD/4 ././5\n"
+        for source, first in (("wikipedia", 0), ("debian-doc", 400)) for n in range(first, first + 400)
     ))  # fmt: skip
 
     outcome = CliRunner().invoke(natural.main, [str(tmp_path / "out"), str(corpus)])
@@ -65,7 +66,9 @@ def test_the_figures_and_the_calibration_rest_on_different_sentences_that_no_tra
     right = {name: {item.corrected for item in found} for name, found in items.items()}
     assert right["natural-wrong"] == right["natural"] and right["calibration-wrong"] == right["calibration"]
     assert right["natural"].isdisjoint(right["calibration"])
-    assert right["natural"] | right["calibration"] == {one.text for one in read_corpus([corpus]) if one.is_held_out}
+    held_out = [one for one in read_corpus([corpus]) if one.is_held_out]
+    assert right["natural"] == {one.text for one in held_out if one.is_for_test}
+    assert right["calibration"] == {one.text for one in held_out if not one.is_for_test and one.source == "wikipedia"}
     assert not any(item.is_clean for item in items["natural-wrong"])
 
 

@@ -44,7 +44,7 @@ _LONG_TOKENS = 17
 # Parts of all examples, wrong or right.
 _JOINED_SHARE = 0.11
 _NEIGHBOUR_SHARE = 0.05
-_FRAME_SHARE = 0.12
+_FRAME_SHARE = 0.15
 _SHOUT_SHARE = 0.03
 _SLIP_SHARE = 0.08
 _PROSE_SLIP_SHARE = 0.3  # as learners write: their essays are as long as prose

@@ -70,15 +70,16 @@ _BEFORE = (
     "(Laughs) ", "THE END? ", "Question 7: ", "TL;DR: ", "Hey guys, ", "My answer: ", "#1: ",
     "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "<b>", "<p>", "<li>", "<h1>", "**", "*",
 )  # fmt: skip
-# What goes on in small letters, before any sentence and before a statement.
+# What goes on in small letters, before any sentence and before a statement: of what the API does not blank.
 _OPENINGS = (
-    "And ", "And ", "But ", "But ", "So ", "Or ", "However, ", "In fact, ", "Of course, ", "In my opinion, ", "Also, ",
-    "At the same time, ", "As you know, ", "Hi all, ", "Dear Anna, ", "By the way, ", "For example, ",
-    "On the other hand, ",
+    *("And ", "But ") * 2, "So ", "Or ", "Then ", "Tom, ", "Mary, ", "Maybe ", "Sadly, ", "As I said, ", "As usual, ",
+    "In my family, ", "In my country, ", "In our class, ", "At the same time, ", "According to him, ",
+    "According to the newspaper, ", "For many people, ", "With all due respect, ", "Unlike me, ",
 )  # fmt: skip
 _MAIN_CLAUSES = (
-    "I think ", "I think that ", "I know that ", "We all know that ", "It is true that ", "She says that ",
-    "The problem is that ", "I am sure that ", "They say ", "Maybe ", "It seems that ", "My friend and I believe that ",
+    "I am sure ", "They say ", "You know, ", "It seems that ", "We all know that ", "It is true that ",
+    "She says that ", "The problem is that ", "My friend and I believe that ", "It is clear that ", "The fact is that ",
+    "Note that ", "Although it is late, ", "One thing is certain: ", "What I mean is that ",
 )  # fmt: skip
 _STATEMENT = re.compile(
     "(?i:he|she|it|we|they|you|i|there|this|these|those|the|an?|my|your|his|her|our|their|some|many|most|everyone|"
