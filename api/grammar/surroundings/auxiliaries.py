@@ -38,6 +38,11 @@ def is_behind_a_contraction(context: Context) -> bool:
     return context.has_form(source, "ing") or (has_been and context.has_form(source, "participle"))
 
 
+def is_behind_where(context: Context) -> bool:
+    """Return whether 'where' stands for 'were': "They where [able] to go"."""
+    return context.before[-1:] == ["where"] and not word_sets.SUBJECT_PRONOUNS.isdisjoint(context.before[-2:-1])
+
+
 def is_behind_an_auxiliary(context: Context) -> bool:
     """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
     words = context.clause_before

@@ -68,7 +68,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.ING_TO: (prepositions.is_of_a_purpose,),
     Reason.MISSING_BE: (
         nouns.is_behind_a_command, commands.is_of_an_object, agreement.is_of_speaker_and_another,
-        fragments.is_of_a_title,
+        fragments.is_of_a_title, auxiliaries.is_behind_where,
     ),
     Reason.PAST_NOT_PART: (nouns.is_behind_a_command, fragments.is_reduced),
     Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective, auxiliaries.is_what_one_has),
