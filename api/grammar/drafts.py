@@ -17,7 +17,7 @@ class Draft:
     """Holds a sentence and its prompt while the model works on it. Nobody changes it."""
 
     sentence: str
-    plain: str  # the sentence as rules read it, without marks of emphasis; places are the same
+    plain: str  # as model and rules read it, without marks of emphasis; places are the same
     prompt: Prompt
     start: int  # in the reading of the text, in code points
     asked: float  # by its level: a less confident edit is not made

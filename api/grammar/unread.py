@@ -10,9 +10,9 @@ from collections.abc import Iterator
 
 _SUBJECT = r"(?i:he|she|it|we|they|you|i|there|the|this|these|that|those|an?|my|your|his|her|our|their)\b"
 _MARK = (  # of a list, a number, a time, who is addressed, a tag: "- ", "2) ", "[10:32 AM] ", "10:32 ", "@tom, ", "<p>"
-    r"(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|\d[\d.]{0,9}\.\d{1,3}(?= [A-Z])|[A-Za-z]\)|[ivx]{1,4}[.)])"
-    r"|\[[ xX]\]|\[[\d:. -]{1,20}:\d\d(?: [AP]M)?\]|@\w+[,:]|#[a-z]\w*)\s+"
-    r"|\d{1,2}:\d\d(?: [AP]M)?\s+(?=[-A-Z])|<[a-z]\w{0,9}>)*"
+    r"(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|\d{1,3}(?:\.\d{1,3}){2,4}|[A-Za-z]\)|[ivx]{2,4}[.)])"
+    r"|\[[ xX]\]|\[[\d:. -]{1,20}:\d\d(?: [AP]M)?\]|@\w+[,:])\s+"
+    r"|(?:\d{1,2}:\d\d(?: [AP]M)?|#[a-z]\w*)\s+(?=[-A-Z])|<(?:p|li|h\d|div|td|th|b|i|em|strong|span)>)*"
 )
 _NAME = (  # "Q: ", "Step 2: ", "Mary Ann Smith: ", "mary: "; not "Left: a man reading", "Today: We go"
     r"(?:\(?(?!(?i:yesterday|today|tomorrow|last|this|next|since|every|now)\b)"
@@ -21,7 +21,7 @@ _NAME = (  # "Q: ", "Step 2: ", "Mary Ann Smith: ", "mary: "; not "Left: a man r
 _GREETING = r"(?:P\.? ?S\.?:? |(?:Hi|Hello|Hey|Dear)(?: \w{1,20}){0,3},\s+(?!(?:who|which|that|and|or)\b))?"
 # Before a subject: "And we", "I think that the"; not "But for him", "So tired", "And you happy?".
 _JOINING = (
-    "and|but|so|or|yet|also|ok|btw|i (?:think|believe|know|hope|feel|guess|am sure) that"
+    "and|but|so(?! that)|or|yet|also|ok|btw|i (?:think|believe|know|hope|feel|guess|am sure) that"
     "|i think(?= (?:he|she|we|they|i) )"
 )
 # "Also, look"; none that says when.

@@ -147,8 +147,7 @@ def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: s
     "12:30 he goes", "J. Smith goes", "-1 is less", "Tom:", "- ", "e.g. he goes", "@tom goes", "[He] goes", "[1] goes",
     "Yesterday: He goes", "Since May: He goes", "Left: a man reads", "But for him", "So tired", "And nobody goes",
     "I think of him", "I know that man", "Yesterday, he goes", "Dear me", "Hi and hello", "Hey Jude, which goes",
-    "And he happy?", "I think it best",
-    "So, goes",
+    "And he happy?", "I think it best", "#metoo goes", "<file> goes", "3.5 Million goes", "So that he goes", "So, goes",
 ])  # fmt: skip
 def test_what_is_no_label_is_read(sentence: str) -> None:
     assert PIPELINE.prepare(sentence).prompt.token_ids == TOKENIZER.encode(sentence).token_ids
@@ -184,6 +183,9 @@ def test_what_is_no_emphasis_is_read(sentence: str) -> None:
     [
         ("**He goed home.**", WENT, "**He went home.**"),
         ("_He goed home._", WENT, "_He went home._"),
+        ("**He goed home**.", WENT, "**He went home**."),
+        ('"*He goed home!*"', WENT, '"*He went home!*"'),
+        ("- **He goed home**", WENT, "- **He went home**"),
         ("I say **that he goed home**.", replace(WENT, word=4), "I say **that he went home**."),
         ("He **goed** home.", WENT, "He **goed** home."),  # words that are named: "the form **goed**"
         ("I say *that he goed home*.", replace(WENT, word=4), "I say *that he goed home*."),
@@ -193,6 +195,7 @@ def test_what_is_no_emphasis_is_read(sentence: str) -> None:
         ("*Friends* has it.", HAVE, "*Friends* has it."),
         ("<i>Friends</i> has it.", HAVE, "<i>Friends</i> has it."),
         ("**They** has it.", HAVE, "**They** have it."),
+        ("**My dogs** has it.", replace(HAVE, word=2), "**My dogs** have it."),
         ("Our **dogs** has it.", replace(HAVE, word=2), "Our **dogs** have it."),
     ],
 )

@@ -70,7 +70,8 @@ _BEFORE = (
     "(Laughs) ", "THE END? ", "Question 7: ", "TL;DR: ", "Hey guys, ", "My answer: ", "#1: ",
     "Rule 3: ", "Good morning, Mrs. Garc\u00eda. ", "\u2026 ", "... ", "<b>", "<p>", "<li>", "<h1>", "**", "*",
 )  # fmt: skip
-# What goes on in small letters, before any sentence and before a statement: of what the API does not blank.
+# What goes on in small letters, before any sentence and before a statement. The API blanks most of what else there is;
+# "And", "But", "So" and "Or" it leaves where no subject follows.
 _OPENINGS = (
     *("And ", "But ") * 2, "So ", "Or ", "Then ", "Tom, ", "Mary, ", "Maybe ", "Sadly, ", "As I said, ", "As usual, ",
     "In my family, ", "In my country, ", "In our class, ", "At the same time, ", "According to him, ",
