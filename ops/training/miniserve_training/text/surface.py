@@ -89,8 +89,7 @@ _STATEMENT = re.compile(
 _AFTER = (
     " (see p. 12)", " (Li Wei, 2019)", " LOL", " Thanks!", " Best regards, Bj\u00f8rn", " Yours, A. K.", " :-(",
     " Bye!", " xoxo", " [1]", " (laughs)", " #happy", " (see https://example.org)", " OK?", " Right?",
-    "</b>", "</p>", "<br>", "**", "*",
-    " Love, S\u00e9bastien",
+    "</b>", "</p>", "<br>", " Love, S\u00e9bastien",
 )  # fmt: skip
 _SPEAKERS = (
     "Tom", "Mary", "the old man", "Mrs. Dalton", "my aunt", "the captain", "Nguyen Van Minh", "she", "he", "Zo\u00eb",
