@@ -124,7 +124,7 @@ class EditMaker:
 
     def _makes_sense(self, draft: Draft, edit: Proposal, *, is_sure: bool) -> bool:
         """Return whether the edit may be made. `is_sure` says that the guard has allowed it as half of a move."""
-        if edit.gap is None or (draft.plain != draft.sentence and is_set_apart(draft.sentence, edit)):
+        if edit.gap is None or (draft.plain != draft.sentence and is_set_apart(draft.sentence, draft.plain, edit)):
             return False
         previous = previous_word(draft.plain, draft.prompt, edit.word)
         if self._guard.is_noun(edit.source[0], previous, edit.reason):

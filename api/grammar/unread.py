@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 
 _SUBJECT = r"(?i:he|she|it|we|they|you|i|there|the|this|these|that|those|an?|my|your|his|her|our|their)\b"
-_MARK = (  # of a list, a number, a time, who is addressed, a tag: "- ", "2) ", "[10:32 AM] ", "10:32 ", "@tom, ", "<p>"
+_MARK = (  # of a list, a number, a time, who is addressed: "- ", "2) ", "[10:32 AM] ", "10:32 ", "@tom, "
     r"(?:(?:[-*+>#\u2022\u2013\u2014]+|\(?(?:\d{1,3}[.):]|\d{1,3}(?:\.\d{1,3}){2,4}|[A-Za-z]\)|[ivx]{2,4}[.)])"
     r"|\[[ xX]\]|\[[\d:. -]{1,20}:\d\d(?: [AP]M)?\]|@\w+[,:])\s+"
-    r"|(?:\d{1,2}:\d\d(?: [AP]M)?|#[a-z]\w*)\s+(?=[-A-Z])|<(?:p|li|h\d|div|td|th|b|i|em|strong|span)>)*"
+    r"|(?:\d{1,2}:\d\d(?: [AP]M)?|#[a-z]\w*)\s+(?=[-A-Z]))*"
 )
 _NAME = (  # "Q: ", "Step 2: ", "Mary Ann Smith: ", "mary: "; not "Left: a man reading", "Today: We go"
     r"(?:\(?(?!(?i:yesterday|today|tomorrow|last|this|next|since|every|now)\b)"
@@ -41,7 +41,7 @@ _EMPHASIS = (  # "<b>is</b>", "**is**", "_is_", "[is](https://a.b)"; not "<file>
     re.compile(r"(?<!\w)(?P<opens>_)(?=[^\s_])(?P<inside>[^_]*)(?<=\S)(?P<closes>_)(?!\w)"),
     re.compile(r"(?P<opens>\[)(?P<inside>[^\[\]]+)(?P<closes>\]\([^()\s]+\))"),
 )
-_TAG = re.compile(r"</?(?:[abiu]|em|strong|mark|span|small|p|li|br)>|\n[ \t]*(?:>+|[*#]|//)(?=\s)")
+_TAG = re.compile(r"</?(?:[abiu]|em|strong|mark|span|small|p|li|br|h\d|div|td|th)>|\n[ \t]*(?:>+|[*#]|//)(?=\s)")
 _MARKS = re.compile(r"[*_<\[\n]")
 
 

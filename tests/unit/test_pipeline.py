@@ -131,8 +131,8 @@ def test_what_is_in_capitals_is_read_in_small_letters_but_the_pronoun_and_abbrev
 
 @pytest.mark.parametrize("label", [
     "- ", "> ", "2) ", "1. ", "1.2.3 ", "iv) ", "- [x] ", "[10:32] ", "[10:32 AM] ", "10:32 ", "@tom, ", "#help ",
-    "Q: ", "Mary Ann Smith: ", "mary: ", "Step 2: ", "* Note: ", "<p>", "Dear all, ", "Hi, ", "P.S. ", "And ", "But ",
-    "I think ", "1. I know that ", "Also, ", "Thanks, ", "As far as I know, ", "Hello Tom, so ",
+    "Q: ", "Mary Ann Smith: ", "mary: ", "Step 2: ", "* Note: ", "<p>", "<h1>1. ", "Dear all, ", "Hi, ", "P.S. ",
+    "And ", "But ", "I think ", "1. I know that ", "Also, ", "Thanks, ", "As far as I know, ", "Hello Tom, so ",
 ])  # fmt: skip
 @pytest.mark.parametrize("sentence", ["He goed home", "HE GOED HOME"])
 def test_the_model_reads_no_label_in_front_of_a_sentence(label: str, sentence: str) -> None:
@@ -194,6 +194,7 @@ def test_what_is_no_emphasis_is_read(sentence: str) -> None:
         ("[docs](a.md) has it.", HAVE, "[docs](a.md) has it."),
         ("*Friends* has it.", HAVE, "*Friends* has it."),
         ("<i>Friends</i> has it.", HAVE, "<i>Friends</i> has it."),
+        ("<p>1. **Friends** has it.", HAVE, "<p>1. **Friends** has it."),
         ("**They** has it.", HAVE, "**They** have it."),
         ("**My dogs** has it.", replace(HAVE, word=2), "**My dogs** have it."),
         ("Our **dogs** has it.", replace(HAVE, word=2), "Our **dogs** have it."),

@@ -21,9 +21,9 @@ _OUTSIDE = " .!?:\u2026\"'()\u201c\u201d\u2018\u2019"
 _ENDS = (".", "!", "?", ":", "\u2026")
 
 
-def is_set_apart(sentence: str, edit: Proposal) -> bool:
-    """Return whether marks of the sentence, as it was sent, say that the edit is not to be made."""
-    start = end_of_label(sentence)
+def is_set_apart(sentence: str, plain: str, edit: Proposal) -> bool:
+    """Return whether marks of the sentence, which `plain` lacks, say that the edit is not to be made."""
+    start = end_of_label(plain)
     for span in emphasized(sentence):
         words = span["inside"].lower().split()
         is_italic = span["opens"] in _ITALICS
