@@ -10,7 +10,8 @@ from api.grammar.ngrams import NGrams
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.surroundings.context import Context
-from api.grammar.surroundings.evidence import Evidence, bears_out, with_log_odds
+from api.grammar.surroundings.evidence import Evidence, with_log_odds
+from api.grammar.surroundings.support import bears_out
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 
@@ -57,6 +58,8 @@ def log_odds(text: str) -> float:
         "There are programs that [has>have SVA_PL] it.",
         "He wants to [discussed>discuss BASE_TO] it.",
         "Mini can't [talked>talk BASE_MODAL].",
+        "I need [buy>to buy TO_INF] a car.",
+        "It allows you [see>to see TO_INF] the files.",
         "It is widely [use>used PASSIVE_PART].",
         "She was [begining>beginning ING_SPELL] to see.",
         "He quickly [given>gave PAST_NOT_PART] it up.",
@@ -110,6 +113,8 @@ def test_what_the_words_around_show_to_be_wrong_is_borne_out(text: str) -> None:
         "The people [given>gave PAST_NOT_PART] it.",
         "We have [reserve>reserved PERF_PART] banks.",
         "Since it rained, he [is>has been TENSE_PERF] here.",
+        "We need [steel>to steel TO_INF] for it.",
+        "It offers you [help>to help TO_INF].",
         "Without [help>helping ING_PREP] the plan fails.",
         "The board [have>has SVA_SG] agreed.",
         "It is for [use>using ING_PREP] at home.",
@@ -122,6 +127,8 @@ def test_what_may_be_right_is_left_to_the_model(text: str) -> None:
 def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_it() -> None:
     assert log_odds("In most cases they [was>were SVA_PL] not found.") > 1
     assert log_odds("You may want to link to [files>file BASE_TO] that live elsewhere.") < -0.5
+
+    assert log_odds("They are used to [indicate>indicating ING_TO] the time.") < -0.5
 
 
 @pytest.mark.parametrize(

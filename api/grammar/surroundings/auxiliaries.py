@@ -46,6 +46,8 @@ def is_behind_where(context: Context) -> bool:
 def is_behind_an_auxiliary(context: Context) -> bool:
     """Return whether a question or a command asks for the base form: "Can she [swims]?", "Make it [works]"."""
     words = context.clause_before
+    if words[-1:] in (["doth"], ["dost"], ["didst"]):
+        return True
     if len(words) < 2 or not NEW_CLAUSE.isdisjoint(parts_of(words[-2])) and words[-2] not in word_sets.INVERTED_PARTS:
         return False
     is_question = parts_of(words[0])[0] in word_sets.MODAL_PARTS | word_sets.DO_PARTS
@@ -81,6 +83,8 @@ def is_of_its_own(context: Context) -> bool:
     "Would [dividing] it help?", "They did all they could [to help]".
     """
     source, before = context.edit.source[0].lower(), context.before
+    if source == "needs":
+        return before[-1:] == ["must"]  # "It must [needs] be so"
     if source == "to":
         return before[-3:-2] in (["all"], ["everything"]) and before[-2] in word_sets.SUBJECT_PRONOUNS
     if not context.has_form(source, "ing") or not before:

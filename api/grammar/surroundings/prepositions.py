@@ -9,13 +9,20 @@ from collections.abc import Sequence
 
 from api.grammar import word_sets
 from api.grammar.lists import LISTS
-from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.surroundings.context import Context, is_mark, is_plural, without_adverbs
 from api.grammar.surroundings.nouns import is_part_of_a_noun
+from api.grammar.verb_words import parts_of
 
 # Also behind their object 'to' is a preposition: "directs you to related topics".
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
 _BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
 _PARTING = frozenset([",", ";", ":", ")", "\u2014"])
+_GROWING = frozenset(["get", "become", "grow"])  # used to it
+_BEFORE_USED = (
+    word_sets.ADVERBS | word_sets.MODAL_PARTS | word_sets.HAVE_PARTS | word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS
+)
+_POINTING = frozenset("the a an this that each every no".split())
+_PERSONS = LISTS["persons_in_s"] | frozenset("child man woman person dog cat horse".split())
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
 
 
@@ -70,13 +77,24 @@ def is_of_a_purpose(context: Context) -> bool:
         return not is_subject and (
             words[-2] == "object" or words[-3] in _BEFORE_OBJECTS or words[-3].endswith(("'s", "ing"))
         )
-    at = len(words) - 3
-    while at > 0 and words[at] in word_sets.ADVERBS:
-        at -= 1
-    if words[-2] != "used" or words[at] not in word_sets.BE_PARTS:
+    return words[-2] == "used" and _is_used_for_it(context, without_adverbs(words[:-2]))
+
+
+def _is_used_for_it(context: Context, words: Sequence[str]) -> bool:
+    """Return whether what stands before "used to" is a thing, or no form of be: "The saw is", "a device", "He"."""
+    if _has_lemma(context, words[-1:], _GROWING):
         return False
-    subject = words[at - 1] if at else ""
-    return not subject or subject in _NOT_PERSONS or (is_plural(subject) and subject not in LISTS["persons_in_s"])
+    is_question = words[-1:] != [] and words[-1] in word_sets.SUBJECT_PRONOUNS  # "Are you used to [driving]?"
+    verb = words[-2:-1] if is_question else words[-1:]
+    if not verb or word_sets.BE_PARTS.isdisjoint(parts_of(verb[0])):
+        return True
+    subject = words if is_question else [*words[:-1], *parts_of(verb[0])[:-1]]
+    while subject and subject[-1] in _BEFORE_USED:
+        subject = subject[:-1]
+    noun = subject[-1] if subject else "it"
+    is_person = noun in _PERSONS or f"{noun}s" in LISTS["persons_in_s"]
+    is_of_one = subject[-2:-1] != [] and subject[-2] in _POINTING
+    return noun in _NOT_PERSONS or (not is_person and (is_plural(noun) or is_of_one))
 
 
 def has_no_governor(context: Context) -> bool:
