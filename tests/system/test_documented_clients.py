@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests import system_tools
-from tests.small_server import OK, SmallServer, http, small_servers
+from tests.small_server import OK, LastWords, SmallServer, http, small_servers
 from tests.system.conftest import KeyedSite
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +65,21 @@ def test_a_client_comes_again_with_its_key_when_it_is_told_and_when_nobody_answe
         keys = {re.search(rb"(?i)idempotency-key: (\S+)", request)[1] for request in server.received}
         assert (done.stdout, done.returncode) == ("He went to school.\n", 0), done.stderr
         assert server.num_requests == 3 and len(keys) == 1
+
+
+@pytest.mark.parametrize("language", ["python", "js"])
+def test_a_client_that_follows_an_answer_tells_one_that_was_cut_off(language: str) -> None:
+    code = next(code for name, code, _ in EXAMPLES if name == language and "follow(" in code)
+    code = re.sub(r"(?m)^  (const { corrected, edits }|console\.log\(corrected|await correct).*\n", "", code)
+    body = b'event: edit\ndata: {"replacement": "went"}\n\n'
+    head = b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nContent-Length: 99\r\n\r\n"
+    ended = head.replace(b"99", str(len(body)).encode())
+    for answer in (LastWords(head + body), ended + body):
+        with small_servers() as start:
+            done = run(language, code, start(lambda number, answer=answer: answer).url)
+
+        assert done.returncode != 0 and done.stdout in ("edit went\n", ""), done.stderr
+    assert "the answer was cut off" in done.stderr
 
 
 @pytest.mark.parametrize("language", ["python", "js"])
