@@ -8,6 +8,7 @@ from math import inf
 import pytest
 
 from ops.load.arrivals import ClosedLoop, OpenLoop
+from ops.plan.clock import VirtualClock
 from ops.plan.costs import Calibration, StageCost, WorkerCost
 from ops.plan.mix import Mix, SentenceSize
 from ops.plan.service import Deployment, Outcome, Service
@@ -86,3 +87,14 @@ def test_a_queue_that_grows_has_no_p95_however_short_one_looks() -> None:
     for number in (1000, 3000):
         assert run(Deployment(), OpenLoop(1.3 * most, 1), number=number).quantile_s(0.95) == inf
     assert run(Deployment(), OpenLoop(0.8 * most, 1)).quantile_s(0.95) < inf
+
+
+def test_three_processes_on_two_cores_take_half_as_long_again() -> None:
+    clock, ends_s = VirtualClock(num_cores=2), []
+    for _ in range(3):
+        clock.compute(1.0, lambda: ends_s.append(clock.now))
+
+    while clock.step():
+        pass
+
+    assert ends_s == pytest.approx([1.5, 1.5, 1.5])
