@@ -9,7 +9,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -19,13 +18,12 @@ import psutil
 import pytest
 from click.testing import CliRunner, Result
 
-from ops.bench import engine, experiment, modes, occupancy, peers, static_sweep, system
+from ops.bench import engine, experiment, occupancy, peers, static_sweep, system
 from ops.bench.command import EXPERIMENTS, bench
 from ops.bench.experiment import Case, Plan, Row, as_columns, medians, read_rows, write_rows
 from ops.load.measurements import Measurements
 from ops.plan.mix import SentenceSize
 from scheduler.batching import BatchLimits
-from scheduler.settings import MODES
 from tests.mailbox_house import eventually
 
 BURN = "while True: pass"
@@ -75,23 +73,6 @@ def test_a_place_is_empty_or_wasted_until_the_policy_lets_another_request_in(
 
     assert [(row["iteration"], row["slot"]) for row in rows] == [divmod(number, 2) for number in range(len(states))]
     assert [row["state"] for row in rows] == states
-
-
-def test_every_case_is_measured_once_in_every_round(no_servers: list[str]) -> None:
-    rows = list(static_sweep.measure(Plan(num_runs=2, scale=0.04)))
-
-    assert len(no_servers) == 14 and no_servers[:7] == no_servers[7:]
-    assert [row["run"] for row in rows] == [1] * 7 + [2] * 7
-    assert {row["mean_prefill_batch"] for row in rows} == {7}
-    assert Counter(row["max_batch"] for row in rows) == {1: 4, 2: 2, 4: 2, 8: 2, 16: 2, 32: 2}
-
-
-def test_all_modes_get_the_same_loads_and_the_batching_ones_the_open_loop(no_servers: list[str]) -> None:
-    rows = modes.measure(Plan(num_runs=1, scale=0.04))
-
-    loads = Counter((row["mode"], row["load"]) for row in rows)
-    closed = {(mode, load) for mode in (*MODES, "textbook") for load in ("50 clients, 20", "50 clients, 200")}
-    assert loads == dict.fromkeys(closed | {(mode, modes.OPEN_LABEL) for mode in ("static", "continuous")}, 1)
 
 
 def test_modes_takes_the_setting_of_the_newest_sweep_with_the_highest_median(
@@ -155,13 +136,6 @@ def test_an_experiment_that_breaks_off_has_its_manifest_and_does_not_end_those_a
     assert len(list(tmp_path.glob("*-concurrency/*.png"))) == 1
     (manifest,) = tmp_path.glob("*-static-sweep/manifest.json")
     assert json.loads(manifest.read_text()).keys() >= {"command", "commit", "seed", "versions", "machine", "date"}
-
-
-def test_a_folder_without_results_is_refused_by_name(tmp_path: Path) -> None:
-    refused = run("modes", "--redraw", tmp_path)
-
-    assert refused.exit_code == 2
-    assert "holds no modes.csv" in refused.output
 
 
 def test_a_measured_server_gets_its_options_from_us_and_not_from_the_shell(monkeypatch: pytest.MonkeyPatch) -> None:
