@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 
@@ -12,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ops.cli import main
-from ops.options import ALL_SETTINGS, PROCESS_SETTINGS, flag_name, with_settings
+from ops.options import ALL_SETTINGS, PROCESS_SETTINGS, with_settings
 from scheduler.settings import Settings
 
 
@@ -66,12 +65,6 @@ def test_a_command_line_that_is_none_ends_with_status_2_and_what_to_type(argumen
     assert (result.exit_code, result.output.count(wanted)) == (2, 1)
 
 
-@pytest.mark.parametrize("command", main.commands)
-def test_no_option_of_any_command_states_its_range_twice(command: str) -> None:
-    for option in main.get_command(None, command).params:
-        assert getattr(option, "help", None) is None or option.help.count(" From ") <= 1
-
-
 def test_every_setting_is_named_for_the_processes_that_take_it() -> None:
     named = {name for names in PROCESS_SETTINGS.values() for name in names}
 
@@ -87,24 +80,6 @@ def test_commands_that_run_the_model_set_up_blas_before_numpy_is_imported(
     main.get_command(None, command)
 
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-
-
-def test_the_first_screen_names_every_command_once_in_four_groups() -> None:
-    text = CliRunner().invoke(main, ["--help"]).output
-
-    lines = re.findall(r"^  ([a-z][a-z-]+(?:, [a-z]+)*)  +\w", text.partition("Run:")[2], re.M)
-    assert re.findall(r"^(\w+):$", text, re.M) == ["Options", "Run", "Watch", "Use", "Lab"]
-    assert len(lines) <= 14 and len(text.splitlines()) < 40
-    assert sorted(", ".join(lines).split(", ")) == sorted(main.commands.keys() - {"calibrate", "dashboard"})
-
-
-def test_help_shows_ten_options_first_and_names_variables_once() -> None:
-    first, all_ = (CliRunner().invoke(main, ["up", option]).output for option in ("--help", "--help-all"))
-
-    shown, options = (re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.M) for text in (first, all_))
-    assert len(shown) == 10 and {"--port", "--redis-url", "--help-all"} < {*shown} < {*options}
-    assert {flag_name(name) for name in ALL_SETTINGS} < {*options}
-    assert first.count("MINISERVE_") == all_.count("MINISERVE_") == 1
 
 
 def test_the_name_of_a_command_may_be_in_capitals() -> None:
