@@ -122,16 +122,7 @@ def test_the_picture_can_be_printed_where_the_terminal_knows_ascii_alone() -> No
 
 
 @pytest.mark.parametrize(
-    ("say", "value", "said"),
-    [
-        (words.seconds, None, "-"), (words.seconds, float("nan"), "-"), (words.seconds, float("inf"), "no end"),
-        (words.seconds, 0, "0 ms"), (words.seconds, 0.00042, "0.42 ms"), (words.seconds, 0.0123, "12.3 ms"),
-        (words.seconds, 0.456, "456 ms"), (words.seconds, 0.9996, "1.00 s"), (words.seconds, 12.3, "12.3 s"),
-        (words.seconds, 99.96, "1 m 40 s"), (words.seconds, 302, "5 m 02 s"), (words.seconds, 7200, "120 m 00 s"),
-        (words.count, 1234, "1,234"), (words.rate, 41, "41.0/s"), (words.rate, 238.4, "238/s"),
-        (words.percent, 0.004, "0.4%"), (words.percent, 0.83, "83%"), (words.percent, 0.0996, "10%"),
-        (words.number, 56.1, "56.1"), (words.number, 1234.5, "1,234"),
-    ],
-)  # fmt: skip
-def test_numbers_take_as_few_characters_as_they_need(say: Any, value: float | None, said: str) -> None:
-    assert say(value) == said
+    ("value", "said"), [(float("nan"), "-"), (float("inf"), "no end"), (0.456, "456 ms"), (99.96, "1 m 40 s")]
+)
+def test_a_time_takes_as_few_characters_as_it_needs(value: float, said: str) -> None:
+    assert words.seconds(value) == said
