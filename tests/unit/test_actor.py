@@ -155,7 +155,7 @@ def static_engine(max_batch: int, max_wait_s: float) -> Engine:
 
 
 def test_a_stopped_worker_runs_a_batch_that_is_not_full(mailbox: Mailbox) -> None:
-    subject = static_engine(max_batch=3, max_wait_s=60.0)
+    subject = static_engine(max_batch=3, max_wait_s=3600.0)
 
     with running(actor(subject, mailbox, grace_s=600.0)):
         ticket = mailbox.submit(request("r"))
