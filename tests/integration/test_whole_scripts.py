@@ -77,20 +77,6 @@ NO_REQUESTS = [
 ]  # fmt: skip
 
 
-def test_a_job_that_its_client_left_and_rq_has_failed_is_cancelled_and_no_dead_letter(queue: ScriptedQueue) -> None:
-    queue.accept("left")
-    queue.drain("worker")
-    queue.cancel("left")
-    queue.client.zrem("rq:wip:correct", "left:worker")
-    queue.client.hset("rq:job:left", "status", "failed")
-    queue.client.zadd("rq:failed:correct", {"left": 4e9})
-
-    queue.beat_of_another()
-
-    seen = queue.observe()
-    assert (seen.counts["cancelled"], seen.dead_letters, seen.reserved_tokens) == (1, 0, 0)
-
-
 def test_what_is_no_request_harms_none_of_its_packet(queue: ScriptedQueue) -> None:
     good = [wanted(name, may_be_known=False, within_s=9.0) for name in ("before", "behind")]
     before, behind = (formats.encode_submission(one, LIMITS) for one in good)
