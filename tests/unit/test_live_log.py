@@ -35,16 +35,3 @@ def test_an_iteration_is_noted_as_who_waited_and_the_slots_that_began_went_on_an
     iterations = [[1, [0, 1], [], [0]], [0, [0], [1], []]]
     assert json.loads(text) == {"worker": "w", "slots": 2, "iterations": iterations} and "secret" not in text
     assert json.loads(log.take("w", 2))["iterations"] == []
-
-
-def test_a_request_that_was_cancelled_is_in_no_later_iteration() -> None:
-    policy, log = ContinuousBatching(BatchLimits(1000, 2, 1000)), LiveLog()
-    lengths = {"a": 9, "b": 9}
-    for name in lengths:
-        submit(policy, name)
-
-    iterate(policy, log, lengths)
-    policy.cancel("a")
-    iterate(policy, log, lengths)
-
-    assert json.loads(log.take("w", 2))["iterations"] == [[0, [0, 1], [], []], [0, [], [1], []]]
