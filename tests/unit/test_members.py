@@ -114,13 +114,3 @@ def test_at_one_end_of_the_strictness_nothing_is_made_and_at_the_other_everythin
     (draft,) = pipeline.prepare_text("He goed", level=level).take()
 
     assert len(pipeline.part(draft, [*start, tag | step << ID_BITS, end]).edits) == (strictness < 0)
-
-
-@pytest.mark.parametrize(("strictness", "num_edits"), [(20.0, 0), (5.0, 0), (3.0, 1), (0.0, 1), (-20.0, 1)])
-def test_the_strictness_moves_what_is_asked_for(strictness: float, num_edits: int) -> None:
-    pipeline = TextPipeline(TOKENIZER, VERBS, strictness=strictness)
-    *start, tag, end = TOKENIZER.encode_output([DRIVING])
-    (draft,) = pipeline.prepare_text(USED).take()
-    ids = [*start, tag | 5 << ID_BITS, end]
-
-    assert len(pipeline.part(draft, ids).edits) == num_edits
