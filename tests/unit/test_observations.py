@@ -97,16 +97,6 @@ def test_an_engine_that_has_done_nothing_has_a_summary() -> None:
     assert set(Observations().summary().values()) == {0}
 
 
-def test_a_value_on_a_bound_is_counted_in_the_bucket_that_ends_there() -> None:
-    histogram = Histogram((1, 2, 4))
-
-    for value in (0, 1, 1.01, 2, 4, 4.01, 1000):
-        histogram.observe(value)
-    histogram.observe(1.5, times=3)
-
-    assert histogram.totals("x") == {"x:0": 2, "x:1": 5, "x:2": 1, "x:3": 2, "x:sum": pytest.approx(1016.52)}
-
-
 def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token() -> None:
     engine = an_engine()
     for name in "abcde":
