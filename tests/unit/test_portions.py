@@ -172,12 +172,6 @@ def test_a_text_of_which_a_later_portion_fails_has_one_clear_problem(
     assert mailbox.batches == SIZES[:2], "nothing more of it is queued"
 
 
-def test_the_failure_of_the_first_sentence_is_that_of_its_text() -> None:
-    mailbox = FailingMailbox(0, RequestFailed("3 attempts failed."))
-
-    assert_problem(correct(client_of(mailbox), "He goed home."), 502, "request-failed")
-
-
 def test_a_queue_smaller_than_a_portion_takes_a_long_text_too(mailbox: FakeMailbox) -> None:
     client = client_of(mailbox, Settings(max_queue_requests=50))
 
