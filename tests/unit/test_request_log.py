@@ -48,13 +48,6 @@ def test_a_line_of_json_tells_ids_tokens_times_and_outcome() -> None:
     }  # fmt: skip
 
 
-def test_a_line_for_people_begins_as_all_others_do() -> None:
-    (text,) = logged("console")
-
-    assert text.startswith("2023-11-14T22:13:20.250000Z [info     ] request                        request_id=abc ")
-    assert text.endswith(" total_ms=14.0 process=api\n")
-
-
 @pytest.mark.parametrize("log_format", ["json", "console"])
 def test_a_correlation_id_cannot_end_the_line_or_forge_a_field(log_format: str) -> None:
     (text,) = logged(log_format, correlation_id='x", "status": 500, "y": "\u2028')
