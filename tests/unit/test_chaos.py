@@ -157,22 +157,6 @@ def test_without_a_name_no_drill_begins_and_each_is_listed_with_its_bar_as_the_d
     assert "miniserve chaos --all" in printed
 
 
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        (["no-such-drill"], "kill-worker"),
-        (["--seed", "-1"], "--seed"),
-        (["--save", "/no/such/folder/f"], "--save"),
-        (["--quick"], "--all"),
-    ],
-)
-def test_a_bad_value_ends_the_command_with_status_2_and_names_it(arguments: list[str], named: str) -> None:
-    ended = CliRunner().invoke(chaos, arguments)
-
-    assert ended.exit_code == 2
-    assert named in ended.output
-
-
 def test_every_fault_of_break_is_turned_on_and_every_alert_is_one_of_the_rules() -> None:
     assert {fault.break_ for fault in FAULTS} == {*range(7)}
     assert {fault.alert for fault in FAULTS} <= {rule.name for rule in rules(Settings())}
