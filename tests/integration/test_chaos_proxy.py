@@ -8,7 +8,7 @@ import pytest
 from redis import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from ops.drills.proxy import MESSAGE, CountingProxy, Tripwire
+from ops.drills.proxy import CountingProxy, Tripwire
 from ops.run.embedded_redis import EmbeddedRedis
 from tests.mailbox_house import eventually
 from worker.queue.connection import Address, RedisConnection
@@ -63,21 +63,3 @@ def test_a_reply_reaches_the_client_only_where_the_trip_comes_after_it(proxy: Co
     proxy.watch(Tripwire(1, before_reply=True))
     with pytest.raises(RedisConnectionError):
         client.echo("a reply")
-
-
-@pytest.mark.parametrize(("before_reply", "heard"), [(True, []), (False, [b"a word"])])
-def test_a_message_of_a_subscription_trips_before_or_after_it_is_heard(
-    proxy: CountingProxy, behind: Redis, before_reply: bool, heard: list[bytes]
-) -> None:
-    pubsub, messages = connect(proxy.url).pubsub(), []
-    pubsub.subscribe(channel=lambda message: messages.append(message["data"]))
-    pubsub.get_message(timeout=2.0)
-    proxy.watch(Tripwire(1, before_reply, only=MESSAGE))
-
-    behind.publish("channel", "a word")
-    with pytest.raises(RedisConnectionError):
-        for _ in range(10):
-            pubsub.get_message(timeout=0.5)
-
-    assert proxy.has_tripped
-    assert messages == heard
