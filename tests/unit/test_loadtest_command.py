@@ -9,18 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from ops.load import command, prompts
+from ops.load import command
 from ops.load.command import loadtest
 from ops.run.embedded_redis import free_port
 from tests.small_server import FULL, OK, http
-
-
-def test_the_shipped_prompts_are_many_and_of_all_lengths():
-    sentences = prompts.load(None, seed=1)
-
-    assert len(set(sentences)) >= 1000
-    assert {len(sentence.split()) // 10 for sentence in sentences} >= {0, 1, 2, 3}
-    assert sentences != prompts.load(None, seed=2)
 
 
 def test_the_command_prints_saves_and_tells_failure_by_its_status(serve, tmp_path: Path):
