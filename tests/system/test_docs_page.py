@@ -65,12 +65,3 @@ def test_a_key_is_sent_with_each_request_and_kept_nowhere(open_page: Open, keyed
 
     assert (field.input_value(), kept) == ("", ["", 0, 0, f"{keyed_site.url}/docs"])
     assert statuses == [401, 401, 200, 200] and asked == 200
-
-
-def test_every_operation_is_a_link_away(docs: Page) -> None:
-    links = docs.get_by_role("navigation", name="Operations").get_by_role("link")
-
-    for number in range(links.count()):
-        assert docs.locator(links.nth(number).get_attribute("href")).count() == 1
-    links.last.click()
-    expect(docs.locator(links.last.get_attribute("href"))).to_be_in_viewport()

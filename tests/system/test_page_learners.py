@@ -76,16 +76,3 @@ def test_only_what_is_accepted_counts_and_it_counts_once(page: Page, site: str) 
 
     both = {"perfect_participle": 1, "be_agreement": 1}
     wait_until(lambda: counts(site, learner_id) == both, 5, "counted")
-
-
-def test_a_sentence_whose_corrections_are_accepted_one_by_one_counts_once(page: Page, site: str) -> None:
-    learner_id = turn_on(page)
-    write(page, "I have wrote three letters, and they was lost.")
-    expect(marks(page)).to_have_count(2)
-    for left in (1, 0):
-        marks(page).first.click()
-        page.get_by_role("group", name="Why").get_by_role("button", name="Accept").click()
-        expect(marks(page)).to_have_count(left)
-
-    both = {"perfect_participle": 1, "be_agreement": 1}
-    wait_until(lambda: counts(site, learner_id) == both, 5, "counted")
