@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import http.client
-import json
 import signal
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ import pytest
 from redis import Redis
 
 from ops.run.embedded_redis import EmbeddedRedis
-from tests.running_system import RunningSystem, post_json, wait_until
+from tests.running_system import RunningSystem, events_of, post_json, wait_until
 from worker.queue import heartbeat
 from worker.queue.connection import Address, Command, RedisConnection, checked
 from worker.queue.heartbeat import LIVE, Heartbeat
@@ -38,13 +37,9 @@ def viewer(url: str, **headers: str) -> Iterator[http.client.HTTPResponse]:
         connection.close()
 
 
-def events(response: http.client.HTTPResponse) -> Iterator[tuple[str, dict[str, object]]]:
-    name = ""
-    while line := response.readline().decode():
-        if line.startswith("event: "):
-            name = line[7:].strip()
-        elif line.startswith("data: "):
-            yield name, json.loads(line[6:])
+def events(response: http.client.HTTPResponse) -> Iterator[tuple[str, Any]]:
+    """As they come."""
+    return events_of(iter(lambda: response.readline().decode(), ""))
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from ops.run import health
 from ops.run.embedded_redis import free_port
 from tests import guarded_redis, system_tools
 from tests.guarded_redis import GuardedRedis
+from tests.integration.test_sentinel import asked
 from tests.mailbox_house import eventually
 from tests.running_system import ApiProcess, child, post_sentence, real_worker
 from worker.queue.connection import Address, RedisConnection
@@ -67,21 +68,14 @@ def test_sentinels_name_the_next_primary_over_tls(certificates: Path, tmp_path: 
     variables = {**guarded_redis.PASSWORDS, "TLS_DIR": str(certificates), "PATH": path_to_redis()}
     with guarded_redis.started(RedisFleet(tmp_path, variables, num_nodes=3)) as fleet:
         line = RedisConnection(Address(fleet.url("api:api-secret@")))
-        assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
+        assert eventually(lambda: asked(line, ("SET", "miniserve:x", "2")), within_s=30.0) == [b"OK"]
         first, dead = line.run_id, fleet.kill_primary()
 
-        assert eventually(lambda: _asked(line), within_s=30.0) == [b"OK"]
+        assert eventually(lambda: asked(line, ("SET", "miniserve:x", "2")), within_s=30.0) == [b"OK"]
 
         assert line.run_id != first
         assert fleet.primary() is not dead
         fleet.bring_back(dead)
-
-
-def _asked(line: RedisConnection) -> list | None:
-    try:
-        return line.ask(("SET", "miniserve:x", "2"))
-    except MailboxDown:
-        return None
 
 
 @pytest.fixture
@@ -97,7 +91,7 @@ def open_server(certificates: Path, tmp_path: Path) -> Iterator[str]:
 
 def test_the_first_command_of_a_pool_meets_no_session_ticket(open_server: str) -> None:
     line = RedisConnection(Address(open_server))
-    eventually(lambda: _asked(line), within_s=30.0)
+    eventually(lambda: asked(line, ("SET", "miniserve:x", "2")), within_s=30.0)
     line.close()
 
     for _ in range(100):  # one in two failed

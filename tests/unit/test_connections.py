@@ -23,6 +23,7 @@ from api.server.connections import Places, Shared
 from scheduler.messages import Completion
 from scheduler.settings import Settings
 from tests.fake_mailbox import FakeMailbox, site_of
+from tests.integration.test_rude_clients import read_all
 from tests.mailbox_house import eventually
 from worker.queue.protocol import Submission
 
@@ -90,10 +91,6 @@ def site() -> Iterator[Site]:
 def connect(site: Site) -> Iterator[Connect]:
     with ExitStack() as stack:
         yield lambda: stack.enter_context(socket.create_connection(site.address, 30))
-
-
-def read_all(client: socket.socket) -> bytes:
-    return b"".join(iter(lambda: client.recv(4096), b""))
 
 
 def is_let_go(client: socket.socket) -> bool:
