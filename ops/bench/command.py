@@ -7,6 +7,7 @@ import signal
 import traceback
 from dataclasses import asdict, replace
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -14,7 +15,6 @@ import click
 
 from ops.bench import concurrency, engine, modes, occupancy, peers, static_sweep
 from ops.bench.experiment import Plan, read_rows, write_rows
-from ops.load.series import can_draw
 from ops.options import number, option
 from ops.provenance import provenance
 
@@ -53,7 +53,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     Each starts servers of its own and writes OUT/DATE-NAME/ with a CSV, a manifest and the figures. Run nothing else
     meanwhile.
     """
-    if not can_draw():
+    if find_spec("matplotlib") is None:
         raise click.ClickException("the figures need matplotlib: pip install '.[plots]'")
     chosen = list(ALL) if "all" in names else list(dict.fromkeys(names))
     if redraw is not None:

@@ -16,7 +16,6 @@ from ops.load import prompts
 from ops.load.arrivals import Limits, arrivals_of
 from ops.load.client import Client, fetch, reason_of, refusal
 from ops.load.measurements import Measurements, is_clean, measure
-from ops.load.series import can_draw, draw, series_table
 from ops.load.traffic import MEASURED, Traffic
 from ops.options import NewFile, number, of_server, option
 from ops.tables import table
@@ -24,6 +23,7 @@ from ops.tables import table
 DEFAULT_DURATION_S = 10.0
 _DEFAULT_CLIENTS = 8
 _FIRST_PATIENCE_S = 10.0
+_BAR = 24  # characters of the longest
 _UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3, "m": 60.0}
 
 
@@ -62,16 +62,14 @@ class Clients(click.ParamType[Any]):
 @option("--target-ms", type=number(float, 0.1, 600_000),
         help="Target for a whole answer; goodput counts the answers within it.")  # fmt: skip
 @option("--save", type=NewFile())
-@option("--draw", type=NewFile(), default="loadtest.png", show_default=True,
-        help="Picture of the loads of several --concurrency.")  # fmt: skip
 def loadtest(**asked: Any) -> None:
     """Put a load on a running server and measure its answers.
 
     Closed loop by default: each client sends its next sentence when it has the answer to the last. With --rate an open
     loop: requests are sent at random times, and latency counts from the time at which a request was due.
 
-    --concurrency 1,2,4,8,16 puts one load after the other on it, prints a table and draws it: where more clients get
-    no more answers, but wait longer, the server is full.
+    --concurrency 1,2,4,8,16 puts one load after the other on it, and prints a table: where more clients get no more
+    answers, but wait longer, the server is full.
 
     Exits with 1 if a request was refused or failed; at once if nothing listens at the URL, or the API key is missing.
     """
@@ -86,12 +84,7 @@ def loadtest(**asked: Any) -> None:
         click.echo(_table(result))
     else:
         result = [{"concurrency": clients} | summary for clients, summary in summaries.items()]
-        click.echo(series_table(summaries))
-        if can_draw():
-            draw(summaries, asked["draw"])
-            click.echo(asked["draw"])
-        else:
-            click.echo("no picture: that needs matplotlib, pip install 'miniserve[plots]'", err=True)
+        click.echo(_series_table(summaries))
     if asked["save"]:
         options = {name: asked[name] for name in ("url", "concurrency", "rate", "seed", "target_ms")}
         document = {"options": options | {"limits": asdict(_limits(asked))}, "result": result}
@@ -152,6 +145,21 @@ def _table(summary: dict[str, Any]) -> str:
     rows.append(("statuses", _counts(summary["statuses"])))
     rows += [(name, _counts(summary[name])) for name in ("problems", "failures") if summary[name]]
     return table(("", ""), rows)
+
+
+def _series_table(summaries: Mapping[int, Mapping[str, Any]]) -> str:
+    """A line for each number of clients, with a bar of its throughput."""
+    most_per_s = max(summary["throughput_per_s"] for summary in summaries.values()) or 1.0
+
+    def row(clients: int, summary: Mapping[str, Any]) -> Sequence[object]:
+        per_s = summary["throughput_per_s"]
+        num_not_ok = 0 if is_clean(summary) else summary["requests"] - summary["statuses"].get("200", 0)
+        found = (summary[name] for name in ("p50_ms", "p95_ms", "p99_ms"))
+        times = (None if each is None else f"{each:,.1f}" for each in found)
+        return clients, f"{per_s:,.0f}", "█" * round(_BAR * per_s / most_per_s), *times, num_not_ok
+
+    headings = (">clients", ">corrections/s", "", ">p50 ms", ">p95 ms", ">p99 ms", ">not ok")
+    return table(headings, (row(*one) for one in summaries.items()))
 
 
 def _counts(counts: dict[str, int]) -> str:

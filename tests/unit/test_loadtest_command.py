@@ -75,28 +75,15 @@ def test_a_server_that_does_not_take_the_first_request_ends_the_load_before_it_b
     assert server is None or server.num_requests == 1
 
 
-def test_several_numbers_of_clients_make_a_table_a_picture_and_a_list_of_results(serve, tmp_path: Path):
+def test_several_numbers_of_clients_make_a_table_and_a_list_of_results(serve, tmp_path: Path):
     server = serve(lambda n: http(503, FULL) if n > 8 else http(200, OK))
-    picture, saved = tmp_path / "load.png", tmp_path / "load.json"
-    options = ["--url", server.url, "--total", "4", "--draw", str(picture), "--save", str(saved)]
+    saved = tmp_path / "load.json"
+    options = ["--url", server.url, "--total", "4", "--save", str(saved)]
 
     done = CliRunner().invoke(loadtest, [*options, "--concurrency", "1,3,2"])
 
     assert done.exit_code == 1  # those of the third load were refused
     rows = [line.split() for line in done.output.splitlines()[1:]]
     assert [(row[0], row[-1]) for row in rows[:3]] == [("1", "0"), ("3", "1"), ("2", "4")]
-    assert picture.read_bytes().startswith(b"\x89PNG") and rows[3] == [str(picture)]
     document = json.loads(saved.read_text())
     assert [one["concurrency"] for one in document["result"]] == document["options"]["concurrency"] == [1, 3, 2]
-
-
-def test_without_the_package_that_draws_the_table_says_so(serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(command, "can_draw", lambda: False)
-    url = serve(lambda _: http(200, OK)).url
-
-    done = CliRunner().invoke(
-        loadtest, ["--url", url, "--total", "2", "--concurrency", "1,2", "--draw", str(tmp_path / "load.png")]
-    )
-
-    assert done.exit_code == 0 and "no picture: that needs matplotlib" in done.output
-    assert not (tmp_path / "load.png").exists()
