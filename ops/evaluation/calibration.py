@@ -1,4 +1,4 @@
-"""Learns from evaluations how often an edit is right: `miniserve eval --calibrate`.
+"""Learns from evaluations how often an edit is right: the last step of `miniserve-training train`.
 
 Two logistic regressions. The first tells right edits from wrong ones by reason, certainty and length of the sentence,
 in wrong sentences of all kinds and in natural text. Where a reason is rare its numbers stay near those of all: they

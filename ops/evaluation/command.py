@@ -6,9 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -34,47 +32,35 @@ _LONG = 1_000  # sentences, some seconds
 @option("--level", type=click.Choice(["quiet", "picky"]), default="quiet", show_default=True)
 @option("--reliability", type=NewFile(),
         help="Draw there how often edits of each confidence are right. A .png or .svg.")  # fmt: skip
-@option("--calibrate", type=NewFile(),
-        help="Write the shipped weights there, with how often edits are right. FILEs hold wrong ones.")  # fmt: skip
-@option("--natural", type=_FILE, multiple=True,
-        help="With --calibrate: text as it stands, its mistakes corrected; may be given twice.")  # fmt: skip
 def eval_(
     settings: Settings,
     files: tuple[Path, ...],
     as_json: bool,
     show: tuple[str, ...],
     level: Level,
-    **out: Any,
+    **out: Path | None,
 ) -> None:
     """Score the shipped model on FILEs: JSON lines {"sentence", "corrected", "reasons"?}, or M2 (.m2).
 
     A sentence that equals its correction is a clean one. The whole product is scored as it is served, guard included;
-    with --calibrate and --reliability all edits count, however doubtful.
+    with --reliability all edits count, however doubtful.
     """
     if as_json and show:
         raise click.UsageError("--json and --show do not go together")
-    if (out["calibrate"] is None) is not (not out["natural"]):
-        raise click.UsageError("--calibrate and --natural go together")
-    from ops.evaluation.calibration import calibrate, uncalibrated
+    reliability = out["reliability"]
     from ops.evaluation.product import ProductCorrector
-    from worker.model.weights import WeightsError, load_weights
+    from worker.model.weights import WeightsError
 
-    if out["calibrate"] or out["reliability"]:
+    if reliability:
         settings, level = replace(settings, strictness=ALL), "quiet"
     try:
-        wrong, natural = ([*map(_read, some)] for some in (files, out["natural"]))
-        weights = uncalibrated(load_weights()) if out["calibrate"] else None
-        corrector = ProductCorrector(settings, weights, level)
+        items = [item for path in files for item in _read(path)]
+        corrector = ProductCorrector(settings, level=level)
     except (WeightsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
-    if out["calibrate"]:
-        calibrate(
-            correct([*chain(*natural)], corrector), [correct(some, corrector) for some in wrong], out["calibrate"]
-        )
-        return
-    results = correct([*chain(*wrong)], corrector)
-    if out["reliability"]:
-        draw_reliability(score(results), out["reliability"])
+    results = correct(items, corrector)
+    if reliability:
+        draw_reliability(score(results), reliability)
     if as_json:
         click.echo(json.dumps({"strictness": settings.strictness, "level": level} | as_document(score(results))))
     else:

@@ -11,7 +11,6 @@ from click.testing import CliRunner, Result
 from api.grammar.reasons import Reason
 from ops.cli import main
 from ops.evaluation.items import Item, write_items
-from worker.model.weights import load_weights
 
 WRONG = Item("He goed to school.", "He went to school.", (Reason.PAST_IRREG,))
 CLEAN = Item("He went to school.", "He went to school.")
@@ -64,17 +63,6 @@ def test_a_file_without_any_item_is_refused_and_not_scored_0(files: tuple[Path, 
 @pytest.mark.parametrize("arguments", [[], ["--json", "--show", "wrong"]])
 def test_no_file_at_all_or_misses_in_json_is_wrong_usage(files: tuple[Path, Path], arguments: list[str]) -> None:
     assert run(*arguments, *([files[0]] if arguments else [])).exit_code == 2
-
-
-def test_calibrating_needs_natural_text_and_writes_how_often_each_reason_is_right(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
-    assert run(files[0], "--calibrate", tmp_path / "w.safetensors").exit_code == 2
-
-    result = run(files[0], "--calibrate", tmp_path / "w.safetensors", "--natural", files[1])
-
-    assert result.exit_code == 0, result.output
-    assert len(load_weights(tmp_path / "w.safetensors").config.calibration) == len(Reason)
 
 
 def test_the_reliability_is_told_and_drawn(files: tuple[Path, Path], tmp_path: Path) -> None:
