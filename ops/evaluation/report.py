@@ -10,7 +10,7 @@ from pathlib import Path
 from ops.evaluation.scores import ReasonScores, Result, Scores
 from ops.tables import table
 
-_SHARES = ("exact", "detection", "tagged", "false_positives", "precision", "recall", "f05", "calibration_error")
+_SHARES = ("exact", "tagged", "false_positives", "precision", "recall", "f05", "calibration_error")
 
 
 def as_document(scores: Scores) -> dict[str, object]:
@@ -37,7 +37,6 @@ def format_table(scores: Scores) -> str:
     """Each share with its counts."""
     rows = [
         ("exact match", scores.exact, scores.num_exact, scores.num_wrong, "wrong sentences"),
-        ("detected", scores.detection, scores.num_detected, scores.num_wrong, "wrong sentences"),
         ("exact, reasons right", scores.tagged, scores.num_tagged, scores.num_with_reasons, "wrong sentences"),
         ("false positives", scores.false_positives, scores.num_false_positives, scores.num_clean, "clean sentences"),
         ("precision", scores.precision, scores.num_right_edits, scores.num_edits, "edits made"),

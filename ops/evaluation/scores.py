@@ -1,4 +1,4 @@
-"""Scores corrections: exact match, detection, edits, false positives, reasons.
+"""Scores corrections: exact match, edits, false positives, reasons.
 
 Edits are found by comparing words and marks of two texts, for the wanted text and ours alike, so any corrector can be
 scored from its text alone. The figures by reason rest on what the corrector and the file say:
@@ -29,18 +29,6 @@ class TextEdit:
     end: int
     texts: tuple[str, ...]
 
-    def touches(self, other: TextEdit) -> bool:
-        """Whether the two change a common piece; an insertion touches the pieces on both sides of it."""
-        return self._first < other._last and other._first < self._last
-
-    @property
-    def _first(self) -> int:
-        return self.start - (self.start == self.end)
-
-    @property
-    def _last(self) -> int:
-        return self.end + (self.start == self.end)
-
 
 def find_edits(sentence: str, corrected: str) -> list[TextEdit]:
     """The changes from one text to the other, in words and marks; white space does not count."""
@@ -62,10 +50,6 @@ class Answer:
     edits: tuple[Edit, ...] = ()
     is_refused: bool = False  # too long, for instance; counted as unchanged
     num_malformed: int = 0  # edits that were none, dropped by the parser
-
-    @property
-    def reasons(self) -> tuple[Reason, ...]:
-        return tuple(edit.reason for edit in self.edits)
 
 
 def is_right(item: Item, answer: Answer, edit: Edit) -> bool:
@@ -121,7 +105,6 @@ class Scores:
 
     num_wrong: int = 0
     num_exact: int = 0  # the corrected text equals the gold text, code point for code point
-    num_detected: int = 0  # at least one edit touches a piece that a gold edit touches
     num_with_reasons: int = 0  # wrong sentences whose gold reasons are known
     num_tagged: int = 0  # exact, and all reasons right
     num_clean: int = 0
@@ -137,7 +120,6 @@ class Scores:
     reasons: dict[Reason, ReasonScores] = field(default_factory=lambda: {reason: ReasonScores() for reason in Reason})
 
     exact = _share_of("num_exact", "num_wrong")
-    detection = _share_of("num_detected", "num_wrong")
     tagged = _share_of("num_tagged", "num_with_reasons")
     false_positives = _share_of("num_false_positives", "num_clean")
     precision = _share_of("num_right_edits", "num_edits")
@@ -170,17 +152,13 @@ class Scores:
             self.num_clean += 1
             self.num_false_positives += answer.corrected != item.sentence
         else:
-            self._add_wrong(item, answer, any(one.touches(other) for one in ours for other in gold))
+            is_exact = answer.corrected == item.corrected
+            self.num_wrong += 1
+            self.num_exact += is_exact
+            if item.reasons is not None:
+                self.num_with_reasons += 1
+                self.num_tagged += is_exact and tuple(edit.reason for edit in answer.edits) == item.reasons
             self._add_reasons_wanted(item, answer, (gold, ours))
-
-    def _add_wrong(self, item: Item, answer: Answer, is_detected: bool) -> None:
-        is_exact = answer.corrected == item.corrected
-        self.num_wrong += 1
-        self.num_exact += is_exact
-        self.num_detected += is_detected
-        if item.reasons is not None:
-            self.num_with_reasons += 1
-            self.num_tagged += is_exact and answer.reasons == item.reasons
 
     def _add_reasons_wanted(self, item: Item, answer: Answer, edits: tuple[list[TextEdit], list[TextEdit]]) -> None:
         gold, ours = edits

@@ -35,15 +35,11 @@ def answer_with(item: Item, *edits: tuple[str, str, Reason], corrected: str | No
     return Answer(text if corrected is None else corrected, tuple(made))
 
 
-SINGING = Item("Birds singing outside", "Birds are singing outside")
 SHARES = {
     "all is right": (GOED, answer_with(GOED, ("goed", "went", R.PAST_IRREG)),
-                     {"exact": 1, "detection": 1, "tagged": 1, "f05": 1}),
+                     {"exact": 1, "tagged": 1, "f05": 1}),
     "a wrong replacement in the right place": (GOED, Answer("He goes to school."),
-                                               {"exact": 0, "detection": 1, "precision": 0, "recall": 0}),
-    "a change in another place": (GOED, Answer("He goed to schools."), {"detection": 0}),
-    "an insertion behind the mistake": (GOED, Answer("He goed it to school."), {"detection": 1}),
-    "an insertion beside the mistake": (SINGING, Answer("Birds were singing outside"), {"detection": 1}),
+                                               {"exact": 0, "precision": 0, "recall": 0}),
     "the right text for the wrong reason": (GOED, answer_with(GOED, ("goed", "went", R.TENSE_PAST)),
                                             {"exact": 1, "tagged": 0}),
     "half of a sentence": (HOME, Answer("He went home and eated it"), {"precision": 1, "recall": 0.5, "f05": 5 / 6}),
