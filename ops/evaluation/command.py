@@ -13,9 +13,11 @@ import click
 from api.grammar.pipeline import Level
 from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import as_document, draw_reliability, format_misses, format_table
-from ops.evaluation.scores import CorrectBatch, Result, evaluate, score
+from ops.evaluation.scores import Result, evaluate, score
 from ops.options import NewFile, option, with_settings
+from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
+from worker.model.weights import WeightsError
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 ALL = -20.0  # the strictness at which every edit is made
@@ -48,14 +50,11 @@ def eval_(
     if as_json and show:
         raise click.UsageError("--json and --show do not go together")
     reliability = out["reliability"]
-    from ops.evaluation.product import ProductCorrector
-    from worker.model.weights import WeightsError
-
     if reliability:
         settings, level = replace(settings, strictness=ALL), "quiet"
     try:
         items = [item for path in files for item in _read(path)]
-        corrector = ProductCorrector(settings, level=level)
+        corrector = OfflineCorrector.load(settings, level=level)
     except (WeightsError, ValueError) as error:
         raise click.ClickException(str(error)) from None
     results = correct(items, corrector)
@@ -68,7 +67,7 @@ def eval_(
         click.echo(f"strictness {settings.strictness:g}, {level}\n\n{misses}{format_table(score(results))}")
 
 
-def correct(items: Sequence[Item], corrector: CorrectBatch) -> list[Result]:
+def correct(items: Sequence[Item], corrector: OfflineCorrector) -> list[Result]:
     """Correct everything; on a terminal a bar shows how far it is."""
     is_hidden = len(items) < _LONG or not sys.stderr.isatty()
     results = evaluate(items, corrector)

@@ -12,13 +12,19 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from api.grammar.correction import Edit
+from api.grammar.correction import Correction, Edit
 from api.grammar.reasons import Reason
 from api.grammar.words import split_pieces
 from ops.evaluation.items import Item
+
+if TYPE_CHECKING:
+    from ops.run.offline import OfflineCorrector
+
+_AT_ONCE = 1024  # sentences: keep the engine full, and show how far it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +74,6 @@ _TENSE = (
 )  # fmt: skip
 _KINDS = (("agreement", _AGREEMENT), ("inflection", _INFLECTION), ("tense", _TENSE))
 _KIND_OF = {reason: kind for kind, reasons in _KINDS for reason in reasons}  # of the others it is "form"
-CorrectBatch = Callable[[Sequence[str]], Iterable[Answer]]
 
 
 def _share_of(part: str, whole: str) -> property:
@@ -203,10 +208,16 @@ class Result:
         return self.answer.corrected != self.item.corrected
 
 
-def evaluate(items: Sequence[Item], correct_batch: CorrectBatch) -> Iterable[Result]:
-    """Correct the items; a result at a time, in order, as they come."""
-    answers = correct_batch([item.sentence for item in items])
-    return (Result(item, answer) for item, answer in zip(items, answers, strict=True))
+def evaluate(items: Sequence[Item], corrector: OfflineCorrector) -> Iterator[Result]:
+    """Correct the items as the service does, a text of several sentences included; a result at a time, in order."""
+    for start in range(0, len(items), _AT_ONCE):
+        some = items[start : start + _AT_ONCE]
+        for item, outcome in zip(some, corrector.correct([each.sentence for each in some]), strict=True):
+            if isinstance(outcome, Correction):
+                answer = Answer(outcome.corrected, outcome.edits, num_malformed=outcome.num_malformed)
+            else:
+                answer = Answer(item.sentence, is_refused=True)
+            yield Result(item, answer)
 
 
 def score(results: Iterable[Result]) -> Scores:

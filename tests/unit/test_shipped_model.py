@@ -8,8 +8,8 @@ import pytest
 
 from api.grammar.reasons import Reason
 from ops.evaluation.items import read_items
-from ops.evaluation.product import ProductCorrector
 from ops.evaluation.scores import Scores, evaluate, score
+from ops.run.offline import OfflineCorrector
 from scheduler.settings import Settings
 
 HAND_WRITTEN = Path(__file__).parents[2] / "docs" / "training" / "handwritten.jsonl"
@@ -18,10 +18,10 @@ HELD_OUT = Path(__file__).parents[1] / "heldout"
 
 @pytest.fixture(scope="module")
 def sets() -> dict[str, Scores]:
-    correct = ProductCorrector(Settings.from_env({}))
+    corrector = OfflineCorrector.load(Settings())
     files = {"by hand": [HAND_WRITTEN], "held out": [HELD_OUT / "wrong.jsonl", HELD_OUT / "right.jsonl"]}
     return {
-        name: score(evaluate([item for path in paths for item in read_items(path)], correct))
+        name: score(evaluate([item for path in paths for item in read_items(path)], corrector))
         for name, paths in files.items()
     }
 
@@ -79,6 +79,6 @@ def test_the_held_out_sentences_have_every_reason_four_times(sets: dict[str, Sco
     ],
 )
 def test_what_is_typed_first_comes_out_as_promised(wrong, right):
-    correct = ProductCorrector(Settings.from_env({}))
+    corrector = OfflineCorrector.load(Settings())
 
-    assert [answer.corrected for answer in correct([wrong])] == [right]
+    assert [answer.corrected for answer in corrector.correct([wrong])] == [right]

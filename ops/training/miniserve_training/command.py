@@ -23,7 +23,7 @@ from miniserve_training.text.written import check  # noqa: E402
 from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
 from ops.evaluation.command import ALL, correct  # noqa: E402
 from ops.evaluation.items import read_items  # noqa: E402
-from ops.evaluation.product import ProductCorrector  # noqa: E402
+from ops.run.offline import OfflineCorrector  # noqa: E402
 from scheduler.settings import Settings  # noqa: E402
 from worker.model.weights import DEFAULT_PATH, load_weights  # noqa: E402
 
@@ -77,7 +77,7 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
         raise click.ClickException(str(error)) from None
     natural.write_files(out / "natural", corpora)
     right, *wrong = (*(out / "natural" / name for name in natural.CALIBRATION), *development)
-    corrector = ProductCorrector(Settings(strictness=ALL), uncalibrated(load_weights(trained)))
+    corrector = OfflineCorrector.load(Settings(strictness=ALL), uncalibrated(load_weights(trained)))
     as_it_stands, *of_wrong = (correct(read_items(path), corrector) for path in (right, *wrong))
     calibrate(as_it_stands, of_wrong, out / WEIGHTS, of=trained)
     click.echo(out / WEIGHTS)
