@@ -5,18 +5,17 @@ from __future__ import annotations
 import json as json_module
 import zlib
 from base64 import b64decode
+from contextlib import closing
 from typing import Any
 
 import click
-from redis import Redis, RedisError
 
 from ops.observe import words
 from ops.options import option, with_settings
 from scheduler.settings import Settings
 from scheduler.urls import hide_password
-from worker.queue.connection import Address, RedisConnection, refusal_of, script
+from worker.queue.connection import Address, RedisConnection, script
 from worker.queue.protocol import MailboxDown
-from worker.queue.redis_py import connect, in_our_words
 
 _FAILED = "rq:failed:correct"
 _SPOKEN = {"canceled": "cancelled"}  # RQ's spelling, and ours
@@ -46,29 +45,29 @@ def dead_letters(settings: Settings, json: bool, action: str, ids: tuple[str, ..
     if (action == "list") == bool(ids):
         problem = "takes no ID; `requeue` and `drop` do" if ids else "needs an ID; `dead-letters list` shows them"
         raise click.UsageError(f"`{action}` {problem}")
-    if ids:
-        _each(settings, ids, action)
-        return
     try:
-        with connect(settings.redis_url) as client:
-            letters = _letters(client)
-    except (RedisError, OSError) as error:
-        raise _unreachable(settings.redis_url, refusal_of(in_our_words(error)) or error) from None
+        with closing(RedisConnection(Address(settings.redis_url))) as connection:
+            if ids:
+                _each(connection, ids, action)
+            else:
+                _list(_letters(connection), json)
+    except MailboxDown as error:
+        problem = f"{hide_password(settings.redis_url)} does not answer: {str(error).rstrip('.')}"
+        raise click.ClickException(f"{problem}. Is it the Redis of --redis-url?") from None
+
+
+def _list(letters: list[dict[str, str]], as_json: bool) -> None:
     for letter in letters:
-        line = "{id}  {ended_at}  {why}".format(**letter)
-        click.echo(json_module.dumps(letter) if json else line)
+        click.echo(json_module.dumps(letter) if as_json else "{id}  {ended_at}  {why}".format(**letter))
     if not letters:
         click.echo("no dead letters", err=True)
 
 
-def _letters(client: Redis) -> list[dict[str, str]]:
-    ids: list[Any] = list(client.zrange(_FAILED, 0, -1))  # bytes
-    pipeline = client.pipeline(transaction=False)
-    for one in ids:
-        pipeline.hget(b"rq:job:" + one, "ended_at")
-        pipeline.xrevrange(b"rq:results:" + one, count=1)
-    found = pipeline.execute(raise_on_error=False)
-    return [_letter(*letter) for letter in zip(ids, found[::2], found[1::2], strict=True)]
+def _letters(connection: RedisConnection) -> list[dict[str, str]]:
+    ids: list[bytes] = connection.ask_one(("ZRANGE", _FAILED, 0, -1))
+    ended = connection.ask(*[("HGET", b"rq:job:" + one, "ended_at") for one in ids])
+    results = connection.ask(*[("XREVRANGE", b"rq:results:" + one, "+", "-", "COUNT", 1) for one in ids])
+    return [_letter(*letter) for letter in zip(ids, ended, results, strict=True)]
 
 
 def _letter(id_: bytes, ended_at: Any, results: Any) -> dict[str, str]:
@@ -79,7 +78,8 @@ def _letter(id_: bytes, ended_at: Any, results: Any) -> dict[str, str]:
 def _why(results: Any) -> str:
     """The error as RQ keeps it, or nothing where the field holds something else."""
     try:
-        packed = b64decode(results[0][1][b"exc_string"])
+        fields = results[0][1]
+        packed = b64decode(dict(zip(fields[::2], fields[1::2], strict=True))[b"exc_string"])
         return _text(zlib.decompressobj().decompress(packed, _LONGEST_REASON_BYTES))
     except (TypeError, LookupError, ValueError, zlib.error):
         return "?"
@@ -89,25 +89,15 @@ def _text(value: bytes | None) -> str:
     return words.printable((value or b"?").decode(errors="replace"))
 
 
-def _each(settings: Settings, ids: tuple[str, ...], action: str) -> None:
-    connection, num_failed = RedisConnection(Address(settings.redis_url)), 0
-    try:
-        for request_id in ids:
-            found = connection.ask_one(script(_SCRIPTS[action], request_id)).decode()
-            if done := _DONE.get(found):
-                click.echo(f"{request_id}: {done}")
-                continue
-            num_failed += 1
-            unknown = f"there is no request {words.printable(request_id)}; dead letters are kept for a week"
-            fault = f"request {request_id} is no dead letter, it is {_SPOKEN.get(found, found)}" if found else unknown
-            click.echo(f"miniserve: {fault}", err=True)
-    except MailboxDown as error:
-        raise _unreachable(settings.redis_url, error) from None
-    finally:
-        connection.close()
+def _each(connection: RedisConnection, ids: tuple[str, ...], action: str) -> None:
+    num_failed = 0
+    for request_id in ids:
+        found = connection.ask_one(script(_SCRIPTS[action], request_id)).decode()
+        if done := _DONE.get(found):
+            click.echo(f"{request_id}: {done}")
+            continue
+        num_failed += 1
+        unknown = f"there is no request {words.printable(request_id)}; dead letters are kept for a week"
+        fault = f"request {request_id} is no dead letter, it is {_SPOKEN.get(found, found)}" if found else unknown
+        click.echo(f"miniserve: {fault}", err=True)
     raise SystemExit(1 if num_failed else 0)
-
-
-def _unreachable(url: str, error: object) -> click.ClickException:
-    shown = hide_password(url)
-    return click.ClickException(f"{shown} does not answer: {str(error).rstrip('.')}. Is it the Redis of --redis-url?")

@@ -10,13 +10,12 @@ import json as json_module
 import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import click
-import redis
 
 from ops.options import option
 from ops.run import embedded_redis
@@ -30,10 +29,11 @@ from scheduler.settings import Settings
 from scheduler.urls import hide_password, redis_url_fault
 from worker.model.weights import DEFAULT_PATH, digest
 from worker.queue.connection import refusal_of
-from worker.queue.redis_py import client_fault, connect, in_our_words
-from worker.queue.server import server_fault
+from worker.queue.line import Line, ResponseError
+from worker.queue.server import facts_of, server_fault
 
 MAX_CLOCK_ERROR_S = 0.5
+_PATIENCE_S = 2.0
 MAX_MEMORY_SHARE = 0.7  # as the alert redis-memory-high
 # Each reads only, and shows whether the user may use the command.
 _NEEDLESS = {
@@ -105,13 +105,12 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("variables", fault, "correct its name, or unset it")
     if settings.break_:
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
-    yield _judged("redis-py", client_fault(), redis.__version__)
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
     yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
     if redis_url is None:
         redis_url = settings.redis_url
-    if settings.uses_queue and not client_fault():
+    if settings.uses_queue:
         yield from _of_redis(redis_url) if redis_url else [_embedded()]
 
 
@@ -165,16 +164,18 @@ def _of_redis(url: str) -> Iterator[Finding]:
         yield Finding("Redis", f"{hide_password(url)!r}; {fault}", "correct --redis-url")
         return
     try:
-        with connect(url) as client:
-            facts = client.info()
+        with closing(Line(url, _PATIENCE_S)) as line:
+            line.connect()
+            told = facts_of(line.call("INFO"))
+            facts = {name: int(value) if value.isdecimal() else value for name, value in told.items()}
             if fault := server_fault(facts):
                 yield _judged("Redis server", fault)
                 return
             yield from (look(facts) for look in (_version, _eviction, _memory, _persistence))
-            yield _clock(client)
-            yield _users(client)
-    except (redis.RedisError, OSError) as error:
-        refused = refusal_of(in_our_words(error))
+            yield _clock(line)
+            yield _users(line)
+    except (ResponseError, OSError) as error:
+        refused = refusal_of(error)
         remedy = "check the user and the password of --redis-url" if refused else "start it, or correct --redis-url"
         yield Finding("Redis", f"{hide_password(url)}: {refused and 'authentication refused' or error}", remedy)
 
@@ -217,9 +218,9 @@ def _persistence(facts: Mapping[str, Any]) -> Finding:
     return Finding(name, "append-only file, last write ok")
 
 
-def _clock(client: redis.Redis) -> Finding:
+def _clock(line: Line) -> Finding:
     started_s = time.time()
-    seconds, microseconds = client.time()
+    seconds, microseconds = map(int, line.call("TIME"))
     error_s = seconds + microseconds / 1e6 - (started_s + time.time()) / 2
     found = f"that of Redis is {abs(error_s):.3f} s {'ahead' if error_s > 0 else 'behind'}"
     return Finding(
@@ -227,18 +228,18 @@ def _clock(client: redis.Redis) -> Finding:
     )
 
 
-def _users(client: redis.Redis) -> Finding:
+def _users(line: Line) -> Finding:
     """What our user may do that our processes never need."""
-    user = client.connection_pool.connection_kwargs.get("username") or "default"
-    needless = [name for name, command in _NEEDLESS.items() if _may(client, *command)]
+    user = line.username or "default"
+    needless = [name for name, command in _NEEDLESS.items() if _may(line, *command)]
     if needless:
         return Finding("Redis users", f"'{user}' may use {', '.join(needless)}", _USERS_REMEDY, is_warning=True)
     return Finding("Redis users", f"'{user}' may use none of {', '.join(_NEEDLESS)}")
 
 
-def _may(client: redis.Redis, *command: str) -> bool:
-    with suppress(redis.ResponseError):  # also where the server itself forbids the command to all
-        client.execute_command(*command)
+def _may(line: Line, *command: str) -> bool:
+    with suppress(ResponseError):  # also where the server itself forbids the command to all
+        line.call(*command)
         return True
     return False
 

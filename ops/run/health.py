@@ -10,6 +10,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import closing
 
 PATIENCE_S = 3.0
 _MOST_FIELDS = 100  # of a head
@@ -45,25 +46,25 @@ def get(host: str, port: int, path: str) -> tuple[int, bytes]:
 
 def worker_fault() -> str:
     """A worker renews its lease only while its loop turns, so that a hung one is unhealthy, not only a dead one."""
-    from redis import RedisError
-
     from scheduler.settings import Settings
+    from worker.queue.line import ResponseError
 
     try:
         is_healthy = has_lease(Settings.from_env(os.environ).redis_url, socket.gethostname())
-    except RedisError as error:
+    except (OSError, ResponseError) as error:
         return f"Redis does not answer: {error}"
     return "" if is_healthy else "no worker of this host holds a lease"
 
 
 def has_lease(redis_url: str, hostname: str) -> bool:
     """True if a lease of a worker on this host, which is part of its name, has not run out."""
-    from worker.queue.redis_py import connect
+    from worker.queue.line import Line
 
     prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
-    with connect(redis_url) as client:
-        seconds, _ = client.time()
-        leases = client.zrangebyscore("miniserve:leases", seconds, "+inf")
+    with closing(Line(redis_url, PATIENCE_S)) as line:
+        line.connect()
+        seconds, _ = line.call("TIME")
+        leases = line.call("ZRANGEBYSCORE", "miniserve:leases", seconds, "+inf")
     return any(name.decode().startswith(prefix) for name in leases)
 
 

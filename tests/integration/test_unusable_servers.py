@@ -11,7 +11,6 @@ from pathlib import Path
 
 import hiredis
 import pytest
-import redis
 from redis import Redis
 
 from ops.run.doctor import examine
@@ -19,7 +18,7 @@ from ops.run.embedded_redis import find_redis_server, free_port, free_ports
 from ops.run.up import check_given_redis
 from tests.mailbox_house import eventually
 from tests.running_system import child
-from worker.queue.connection import Address, RedisConnection, start_fault
+from worker.queue.connection import Address, RedisConnection
 from worker.queue.protocol import MailboxDown
 from worker.queue.server import server_fault
 
@@ -97,13 +96,3 @@ def test_a_server_is_judged_by_its_mode_its_version_and_its_role(facts: dict[str
     fault = server_fault(facts)
 
     assert said in fault and bool(fault) == bool(said)
-
-
-def test_a_redis_py_that_is_too_old_is_named_with_its_version(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(redis, "__version__", "5.3.1")  # as rq-exporter 3.1.0 brings it
-
-    (finding,) = [each for each in examine({}, redis_url) if each.check == "redis-py"]
-
-    assert start_fault(redis_url) == ""  # what serves does without it
-    assert "redis-py 5.3.1 is installed, and 8.1 is needed" in finding.found
-    assert "environment of its own" in finding.remedy

@@ -1,7 +1,7 @@
 """A connection to a Redis by hiredis, over TCP, TLS or a unix socket: all that the queue needs of a client.
 
 redis-py does it, too, and loads 60 modules of other uses for it: a fifth of a second of CPU, and 20 MB. So it is left
-to tools (worker/queue/redis_py.py).
+to the drills and to rq-dashboard (worker/queue/redis_py.py).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlencode
 
@@ -53,8 +53,8 @@ class Line:
         self._scheme, _, sentinel = scheme.partition("+")
         self._options = known = {name: unquote(value) for name, value in options}
         username, _, password = map(unquote, login.partition(":"))
-        username, password = username or known.get("username", ""), password or known.get("password", "")
-        self._login: Any = ("AUTH", *filter(None, [username]), password) if username or password else None
+        self.username, password = username or known.get("username", ""), password or known.get("password", "")
+        self._login: Any = ("AUTH", *filter(None, [self.username]), password) if self.username or password else None
         names = path.strip("/").split("/") if self._hosts else []
         self._service = unquote(names.pop(0)) if sentinel else ""  # under which sentinels know the primary
         self._database = known.get("db") or "".join(names)
@@ -72,9 +72,8 @@ class Line:
             raise ConnectionError(f"{self._hosts or self._path}: {why}") from error
         self._poll = select.poll()
         self._poll.register(self.sock, select.POLLIN)
-        for command in (self._login, ("SELECT", self._database) if self._database.strip("0") else None):
-            if command is not None and isinstance(refusal := self._ask(*command), ResponseError):
-                raise refusal
+        for command in filter(None, (self._login, self._database.strip("0") and ("SELECT", self._database))):
+            self.call(*command)
 
     def _opened(self) -> socket.socket:
         if not self._hosts:
@@ -100,14 +99,11 @@ class Line:
         found: list[dict[bytes, bytes]] = []
         for host in self._hosts.split(","):  # with a login of their own, and our TLS
             sentinel = Line(f"{self._scheme}://{host}/?{urlencode(about)}", ASK_TIMEOUT_S, SENTINEL_PORT)
-            with suppress(OSError, ResponseError):
-                try:
-                    sentinel.connect()
-                    words = sentinel._ask("SENTINEL", "MASTER", self._service)
-                finally:
-                    sentinel.close()
-                facts = {} if isinstance(words, ResponseError) else dict(zip(words[::2], words[1::2], strict=True))
-                if facts and b"_down" not in facts[b"flags"]:
+            with suppress(OSError, ResponseError), closing(sentinel):
+                sentinel.connect()
+                words = sentinel.call("SENTINEL", "MASTER", self._service)
+                facts = dict(zip(words[::2], words[1::2], strict=True))
+                if b"_down" not in facts[b"flags"]:
                     found.append(facts)
         if found:  # one that was cut off may name the primary of before
             newest = max(found, key=lambda facts: int(facts.get(b"config-epoch", 0)))
@@ -115,9 +111,12 @@ class Line:
         reasons = "they elect one, or do not know that name, or cannot be reached"
         raise ConnectionError(f"no sentinel names a primary of {self._service!r}: {reasons}")
 
-    def _ask(self, *command: Any) -> Any:
+    def call(self, *command: Any) -> Any:
+        """The reply to a single command. Raises ResponseError."""
         self.write(hiredis.pack_command(command))
-        return self.read()
+        if isinstance(reply := self.read(), ResponseError):
+            raise reply
+        return reply
 
     def write(self, packed: bytes) -> None:
         self._open_socket().sendall(packed)

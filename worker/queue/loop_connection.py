@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from worker.queue.connection import Address, RedisConnection
-from worker.queue.line import ResponseError
 
 
 class LoopConnection(RedisConnection):
@@ -37,10 +36,8 @@ class LoopConnection(RedisConnection):
 
     def _open(self) -> None:
         super()._open()
-        for command in (("HELLO", 3), ("SUBSCRIBE", self._channel)):
-            self._send([command])
-            if isinstance(reply := self.read(), ResponseError):
-                raise reply
+        self.call("HELLO", 3)
+        self.call("SUBSCRIBE", self._channel)
 
     def _watch(self, _: object) -> None:
         if self.is_open:

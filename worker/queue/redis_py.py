@@ -1,4 +1,4 @@
-"""redis-py for tools: commands that people type, rq-dashboard, drills. What serves does without (line.py)."""
+"""redis-py for rq-dashboard and the drills. All else does without (line.py)."""
 
 from __future__ import annotations
 
@@ -6,32 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote, urlencode
 
-import redis
-from redis import Redis, exceptions
+from redis import Redis
 from redis.backoff import NoBackoff
 from redis.connection import parse_url
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from scheduler.urls import SENTINEL_OPTIONS, host_and_port, is_sentinel_url, split_url
-from worker.queue.line import ASK_TIMEOUT_S, KEEPALIVE, ResponseError
-
-OLDEST_CLIENT = (8, 1)  # of redis-py, as in pyproject.toml
-# redis-py keeps the first word of a refusal as a class.
-_CODES = {
-    exceptions.AuthenticationError: "NOAUTH", exceptions.NoPermissionError: "NOPERM",
-    exceptions.NoScriptError: "NOSCRIPT", exceptions.ReadOnlyError: "READONLY", exceptions.OutOfMemoryError: "OOM",
-}  # fmt: skip
-
-
-def client_fault() -> str:
-    """Why redis-py cannot be used: another package in the environment may have brought its own."""
-    if tuple(int(part) for part in redis.__version__.split(".")[:2]) >= OLDEST_CLIENT:
-        return ""
-    wanted = ".".join(map(str, OLDEST_CLIENT))
-    return (
-        f"redis-py {redis.__version__} is installed, and {wanted} is needed: give miniserve an environment of its own"
-    )
+from worker.queue.line import ASK_TIMEOUT_S, KEEPALIVE
 
 
 def connect(url: str, socket_timeout_s: float = 2.0) -> Redis:
@@ -71,12 +53,3 @@ def _of_sentinels(url: str, options: dict[str, Any]) -> Redis:
 
 def _login_of(known: Mapping[str, Any]) -> dict[str, Any]:
     return {name: known[name] for name in ("username", "password", "db") if name in known}
-
-
-def in_our_words(error: Exception) -> Exception:
-    """What a line would raise or return where redis-py has raised this."""
-    if code := next((code for kind, code in _CODES.items() if isinstance(error, kind)), ""):
-        return ResponseError(f"{code} {error}")
-    if isinstance(error, exceptions.ResponseError):
-        return ResponseError(str(error))
-    return ConnectionError(str(error))
