@@ -139,20 +139,17 @@ for _name in _ELSEWHERE:
 @option("--die-with-parent", is_flag=True, hidden=True,
         help="Stop when the process that started this one has ended; `make up` uses it.")  # fmt: skip
 @option("--verbose", is_flag=True, help="Print a line for each request, and not only warnings.")
-@option("--demo", is_flag=True, hidden=True, help="As --max-slots 6: /ops shows full rows, and requests that wait.")
 @option("--prefill-workers", type=number(int, 0, 64), default=0, hidden=True,
         help="In place of --workers: worker processes that only read prompts.")  # fmt: skip
 @option("--decode-workers", type=number(int, 0, 64), default=0, hidden=True,
         help="And those that go on from what was read (docs/operations.md).")  # fmt: skip
-def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool, demo: bool, **pools: int) -> None:
+def up(settings: Settings, dashboard: bool, die_with_parent: bool, verbose: bool, **pools: int) -> None:
     """Start Redis, the workers and one API replica here; Ctrl-C stops them."""
     from ops.run import up as system
 
     is_level_chosen = click.get_current_context().get_parameter_source("log_level") is not ParameterSource.DEFAULT
     if verbose and not is_level_chosen:
         settings = replace(settings, log_level="info")
-    if demo:
-        settings = replace(settings, max_slots=6)
 
     numbers = pools["prefill_workers"], pools["decode_workers"]
     raise SystemExit(system.run(settings, dashboard, die_with_parent, numbers))

@@ -29,7 +29,7 @@ SHARED_HELP = {
 _OTHER_OPTIONS = frozenset(
     """
     all append calibration cores dashboard dashboard_hosts dashboard_open decode_workers
-    demo die_with_parent duration every once out p95 prefill_workers
+    die_with_parent duration every once out p95 prefill_workers
     prompts redraw reliability requests_per_s role runs show target_ms tokens_per_s trace verbose
     """.split()
 ) | SHARED_HELP.keys()  # fmt: skip

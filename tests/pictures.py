@@ -146,7 +146,7 @@ def main(names: list[str]) -> None:
                 page_stills(browser, system.url)
                 page_film(browser, system.url)
         if not names or "live" in names:
-            with RunningSystem("--demo") as system:
+            with RunningSystem("--max-slots", "6") as system:
                 live_film(browser, system.url)
     if not names or "top" in names:
         with RunningSystem("--workers", "2") as system:

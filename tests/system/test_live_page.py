@@ -25,7 +25,7 @@ _STILL = {"reduced_motion": "reduce"}  # all that is new is drawn at once
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[RunningSystem]:
-    with RunningSystem("--demo") as running:
+    with RunningSystem("--max-slots", "6") as running:
         yield running
 
 
@@ -77,7 +77,7 @@ def test_a_worker_of_many_slots_is_drawn_in_part_and_says_how_to_see_more(open_p
     tab_to(page, "Send a burst").press("Enter")
 
     expect(page.locator("#count")).to_contain_text("Sentences answered: 60.", timeout=30_000)
-    expect(page.locator("#count")).to_contain_text("miniserve up --demo")
+    expect(page.locator("#count")).to_contain_text("miniserve up --max-slots 6")
     expect(page.locator(".worker h3").first).to_have_text(re.compile(r": 0 of 256 slots busy; the first 16 are drawn$"))
 
 

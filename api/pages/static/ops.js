@@ -115,7 +115,7 @@ function showWords() {
     `Slots freed while others waited: ${wanted}; joined in the very next iteration: ${joined}.`,
     queued && `Waiting in Redis, too: ${queued}.`,
     skipped && `Too many to draw: ${skipped} iterations.`,
-    all.some((one) => one.numSlots > MOST_ROWS) && "A burst does not fill so many slots; miniserve up --demo starts a worker of six.",
+    all.some((one) => one.numSlots > MOST_ROWS) && "A burst does not fill so many slots; miniserve up --max-slots 6 starts a worker of six.",
   ].filter(Boolean).join(" ");
 }
 
