@@ -44,7 +44,7 @@ def bench(names: tuple[str, ...], out: Path, redraw: Path | None, quick: bool, *
     concurrency    median latency against the number of clients, with and without batching
     occupancy      what every slot of the batch does in every iteration; needs no server
     all            these four, one after the other
-    peers          compares with Mosec and LitServe around the same corrector
+    peers          compares with Mosec around the same corrector
     engine         throughput of the engine alone, without HTTP and queue; needs no server
 
     \b

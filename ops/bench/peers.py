@@ -1,6 +1,6 @@
-"""`peers`: other servers around the same corrector, one after the other in each round.
+"""`peers`: Mosec around the same corrector, with one process and with two, in turn with miniserve.
 
-Mosec and LitServe live in an environment of their own, .venv-peers beside the sources, which the first run makes.
+Mosec lives in an environment of its own, .venv-peers beside the sources, which the first run makes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ops.run import processes
 CSV = "peers.csv"
 CLIENTS = (64, 1)
 _SECONDS = 4.0
-_PEERS = (("mosec", 1, "/inference"), ("mosec", 2, "/inference"), ("litserve", 1, "/predict"))
+_NUM_WORKERS = (1, 2)
 _ROOT = Path(__file__).parents[2]
 _COLUMNS = ("throughput_per_s", "p50_ms", "p95_ms", "cpu_us", "not_ok")
 
@@ -41,10 +41,10 @@ def _peers() -> list[Case]:
     # Each time, because a first run may have been interrupted; seconds where nothing is missing.
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--editable", ".[peers]"], cwd=_ROOT, check=True)
     cases = []
-    for name, workers, path in _PEERS:
-        label = f"{name}, {workers} worker{'s' * (workers > 1)}"
-        command = (str(python), "-m", "ops.bench.peer_servers", name, str(workers))
-        cases.append(Case(label, {"server": label}, command=command, path=path))
+    for workers in _NUM_WORKERS:
+        label = f"mosec, {workers} worker{'s' * (workers > 1)}"
+        command = (str(python), "-m", "ops.bench.peer_servers", str(workers))
+        cases.append(Case(label, {"server": label}, command=command, path="/inference"))
     return cases
 
 
