@@ -100,7 +100,6 @@ class Counters:
     prefills: int = 0  # prompts read; divided by prefill_iterations: who starts together
     decode_iterations: int = 0  # with at least one decode step in them; sums.d / these: the mean decode batch
     deferred_for_budget: int = 0  # requests that once stood first in line and did not fit
-    peak_running: int = 0
 
 
 class EngineHistograms:
@@ -136,10 +135,6 @@ class Observations:
     def generated_tokens(self) -> int:
         """One for each prompt that was read and each decode step."""
         return self.counters.prefills + self.sums.d
-
-    def note_held(self, policy: ContinuousBatching) -> None:
-        """Count what runs in the iteration that was just planned; its commit retires some of it."""
-        self.counters.peak_running = max(self.counters.peak_running, len(policy.running))
 
     def note_iteration(self, plan: StepPlan, policy: ContinuousBatching, planned_s: float, now: float) -> None:
         """Count an iteration that was planned at `planned_s` and ended now."""
@@ -188,7 +183,6 @@ class Observations:
             "prompt_tokens": sums.p,
             "decode_steps": sums.d,
             **asdict(counters),
-            "mean_prompt_tokens": round(sums.p / max(1, counters.prefills), 2),
             "mean_prefill_batch": round(counters.prefills / max(1, counters.prefill_iterations), 2),
             "mean_decode_batch": round(sums.d / max(1, counters.decode_iterations), 2),
         }

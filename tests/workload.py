@@ -117,7 +117,6 @@ class Workload(ABC):
         assert self.policy.reserved_tokens == self.tokens_of(self.running) <= limits.kv_budget_tokens
         assert self.policy.free_tokens == max(0, limits.kv_budget_tokens - self.tokens_of(self.policy.held_ids()))
         assert len(set(slots)) == len(slots) and set(slots) <= set(range(limits.max_slots))
-        self.observations.note_held(self.policy)
 
         chosen, ended_s = [self.random.choice([EOS_ID, WORD, WORD]) for _ in sequences], self.now_s + 0.4
         for name, token in zip(names(sequences), chosen, strict=True):

@@ -87,7 +87,6 @@ class Engine:
         if late and self.policy.due_in_s(planned_s) != 0.0:
             return late
         plan = self._placed(self.policy.plan(planned_s))
-        self.observations.note_held(self.policy)
         slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
         logits = self.model.forward(self._pack(plan, slots))
         lengths = self._num_tokens[slots[: len(plan.prefills)]]

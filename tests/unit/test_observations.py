@@ -10,7 +10,6 @@ import pytest
 
 from scheduler.messages import Delivery
 from scheduler.observations import SIZE_BUCKETS, TIME_BUCKETS_S, Histogram, Observations
-from tests.unit.small_model import an_engine, request
 from tests.unit.test_continuous_batching import ContinuousWorkload
 from tests.workload import Iteration
 
@@ -67,7 +66,6 @@ def test_sums_counters_and_histograms_are_those_of_the_log_of_a_random_workload(
     counts = {
         "prefill_iterations": len([one for one in read if one]), "prefills": sum(map(len, read)),
         "decode_iterations": len([num for num in decodes if num]), "deferred_for_budget": len(workload.deferred),
-        "peak_running": max(values["batch_size"]),
     }  # fmt: skip
 
     totals = seen.totals()
@@ -77,7 +75,6 @@ def test_sums_counters_and_histograms_are_those_of_the_log_of_a_random_workload(
     )
     assert seen.summary() == {
         "iterations": sums["n"], "prompt_tokens": sums["p"], "decode_steps": sums["d"], **counts,
-        "mean_prompt_tokens": round(sums["p"] / counts["prefills"], 2),
         "mean_prefill_batch": round(counts["prefills"] / counts["prefill_iterations"], 2),
         "mean_decode_batch": round(sums["d"] / max(1, counts["decode_iterations"]), 2),
     }  # fmt: skip
@@ -95,16 +92,6 @@ def test_sums_counters_and_histograms_are_those_of_the_log_of_a_random_workload(
 
 def test_an_engine_that_has_done_nothing_has_a_summary() -> None:
     assert set(Observations().summary().values()) == {0}
-
-
-def test_the_most_that_ran_at_once_counts_those_that_end_with_their_first_token() -> None:
-    engine = an_engine()
-    for name in "abcde":
-        engine.accept(Delivery(request(name, max_output=1), 1, 0.0))
-
-    ended = engine.step()
-
-    assert (len(ended), engine.observations.counters.peak_running) == (5, 5)
 
 
 @pytest.mark.parametrize("share", [0.5, 0.95])
