@@ -2,7 +2,7 @@
 
 `natural.jsonl` is every 20th sentence as it stands, `natural-wrong.jsonl` the same with one mistake each, where the
 rules can make one: for the figures. `calibration.jsonl` and `calibration-wrong.jsonl` are another tenth, and of the
-other text the quarter that tunes: for `miniserve eval --calibrate`. They hold nothing of Debian's documents, of which
+other text the quarter that tunes: for the calibration. They hold nothing of Debian's documents, of which
 too little has been read to tell a right edit from a wrong one. What the text itself has wrong is mended in what is
 wanted, where somebody has read it: `real_mistakes.tsv` names the sentences by a hash. The files hold text of the corpus
 and stay out of the repository.
