@@ -13,11 +13,12 @@ from __future__ import annotations
 import mmap
 import struct
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import log
 from pathlib import Path
 from zlib import crc32
 
+from api.grammar import word_sets
 from api.grammar.verb_words import parts_of
 
 SHIPPED = Path(__file__).with_name("ngrams.bin")
@@ -27,6 +28,7 @@ _NUMBER_BYTES, _HASH_BYTES = 4, 4
 _STEPS_PER_NAT = 12  # of the byte; the first step stands for a count of 1
 START, END = "<s>", "</s>"  # of a sentence
 _NUMBER = "0"
+NAME, NAME_IN_S = "Name", "Names"  # the latter may be one of many: the Beatles, James
 _LOG_BACKOFF = log(BACKOFF)
 _DAMAGED = "the counts of n-grams, api/grammar/ngrams.bin, are damaged: install the package again"
 _UNSEEN = 0.5  # what a word counts that the text has not
@@ -75,9 +77,23 @@ class NGrams:
         return (self._steps[at] - 1) / _STEPS_PER_NAT
 
 
-def counted(tokens: Iterable[str]) -> list[str]:
-    """Return words and marks as they are counted: in small letters, "isn't" as two, all numbers as one."""
-    return [_NUMBER if part[:1].isdigit() else part for token in tokens for part in parts_of(token)]
+def counted(tokens: Iterable[str], *, is_start: bool, is_known: Callable[[str], bool]) -> list[str]:
+    """Return words and marks, as written, as they are counted: small, "isn't" as two, all numbers and names as one.
+
+    `is_start` says that a sentence begins with them. There, and behind a mark, a word that `is_known` in small letters
+    is no name.
+    """
+    found: list[str] = []
+    may_be_any = is_start
+    for token in tokens:
+        first, *rest = parts_of(token)
+        if first[:1].isdigit():
+            first = _NUMBER
+        elif token[0].isupper() and first not in word_sets.CLOSED_CLASS and not (may_be_any and is_known(first)):
+            first = NAME_IN_S if first.endswith("s") else NAME
+        may_be_any = not token[0].isalnum()
+        found += (first, *rest)
+    return found
 
 
 def _hash_of(words: Sequence[str]) -> int:

@@ -131,6 +131,12 @@ def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_
     assert log_odds("They are used to [indicate>indicating ING_TO] the time.") < -0.5
 
 
+def test_the_number_of_names_speaks_for_an_edit_whatever_the_name() -> None:
+    assert log_odds("Quayle [were>was SVA_BE] drawn into it.") > 0.4
+    assert log_odds("Then Bianca [have>has SVA_SG] it.") > 0.4
+    assert log_odds("THEN THEY [WAS>WERE SVA_BE] HAPPY.") == log_odds("then they [was>were SVA_BE] happy.")
+
+
 @pytest.mark.parametrize(
     "text",
     ["I am used to [drive>driving ING_TO] on the left.", "The captains that like the engineers [is>are SVA_BE] tall."],

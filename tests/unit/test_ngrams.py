@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from api.grammar.ngrams import BACKOFF, END, SHIPPED, START, NGrams, counted, packed
+from api.grammar.ngrams import BACKOFF, END, NAME, NAME_IN_S, SHIPPED, START, NGrams, counted, packed
 
 COUNTS = {
     (): 1000, (START,): 10, ("he",): 100, ("goes",): 20, ("go",): 40, (START, START): 10, (START, "he"): 5,
     ("he", "goes"): 10, (START, START, "he"): 5, (START, "he", "goes"): 4,
 }  # fmt: skip
+
+
+def counted_of(*tokens: str, is_start: bool = False) -> list[str]:
+    return counted(tokens, is_start=is_start, is_known=lambda word: word == "silver")
 
 
 def score(*words: str, last: int = 1) -> float:
@@ -31,8 +35,19 @@ def test_where_no_such_words_were_seen_fewer_of_them_count_for_less() -> None:
 
 
 def test_all_numbers_are_one_word_and_a_contraction_is_two() -> None:
-    assert counted(["1", "1950", "4th"]) == counted(["2", "2", "2"])
-    assert counted(["He", "Isn\u2019t", ","]) == ["he", "is", "n't", ","]
+    assert counted_of("1", "1950", "4th") == counted_of("2", "2", "2")
+    assert counted_of("he", "isn\u2019t", ",") == ["he", "is", "n't", ","]
+
+
+def test_a_name_is_any_name_and_one_in_s_may_be_of_many() -> None:
+    assert counted_of("and", "Emma") == counted_of("and", "NASA") == ["and", NAME]
+    assert counted_of("the", "Beatles") == ["the", NAME_IN_S]
+    assert counted_of("and", "He", "Is", "I'm") == ["and", "he", "is", "i", "'m"]
+
+
+def test_a_known_word_that_begins_a_sentence_or_follows_a_mark_is_no_name() -> None:
+    assert counted_of("Silver", is_start=True) == counted_of(",", "Silver")[1:] == ["silver"]
+    assert counted_of("Emma", is_start=True) == counted_of("the", "Silver")[1:] == [NAME]
 
 
 def test_in_the_file_that_ships_right_english_is_more_usual() -> None:

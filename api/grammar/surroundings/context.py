@@ -35,6 +35,11 @@ class Context:
         return TOKEN.findall(self.text_before)
 
     @property
+    def after_as_written(self) -> Sequence[str]:
+        """Return those behind it, up to the end of the sentence."""
+        return TOKEN.findall(_SENTENCE_END.split(self.text_after, 1)[0])
+
+    @property
     def before(self) -> Sequence[str]:
         """Return them in small letters."""
         if self._before is None:

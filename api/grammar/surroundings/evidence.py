@@ -5,11 +5,13 @@ A rule may bear it out, and n-grams say which of the two texts is more usual.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import exp
 
 from api.grammar.ngrams import END, START, NGrams, counted
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
+from api.grammar.surface import is_in_capitals
 from api.grammar.surroundings.context import Context
 from api.grammar.surroundings.support import bears_out
 from api.grammar.verb_words import VerbWords, parts_of
@@ -45,13 +47,19 @@ class Evidence:
 
     def _usage(self, context: Context) -> float:
         """Return how much more usual the new words are here than the old ones: a log-ratio, in nats."""
-        before = [START, START, *counted(context.before[-2:])][-2:]
-        after = [*counted(context.after[:2]), END][:2]
+        before, after = context.before_as_written, context.after_as_written
+        if is_in_capitals(context.sentence):  # in which nothing tells a name
+            before, after = context.before, context.after
+        before = [START, START, *self._counted(before[-2:], is_start=len(before) < 3)][-2:]
+        after = [*self._counted(after[:2]), END][:2]
         new, old = (
-            self._ngrams.log_score([*before, *counted(words), *after], len(before))
+            self._ngrams.log_score([*before, *self._counted(map(str.lower, words)), *after], len(before))
             for words in (context.edit.replacement, context.edit.source)
         )
         return new - old
+
+    def _counted(self, words: Iterable[str], *, is_start: bool = False) -> list[str]:
+        return counted(words, is_start=is_start, is_known=lambda word: self._ngrams.log_count((word,)) is not None)
 
 
 def _is_of_a_use(context: Context) -> bool:

@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from api.grammar.ngrams import END, ORDER, SHIPPED, START, counted, packed
-from api.grammar.surroundings.context import plain_tokens
+from api.grammar.surroundings.context import TOKEN
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from miniserve_training.text.corpus import TaggedSentence, lines_of
@@ -26,9 +26,12 @@ _VERBAL = ("to", "not", "n't")
 
 def count_ngrams(texts: Iterable[str], verbs: VerbTable) -> dict[tuple[str, ...], int]:
     """The counts that are kept, and under () that of all words."""
+    tokenized = [TOKEN.findall(text.rstrip(_END_MARKS)) for text in texts]
+    small = Counter(token for tokens in tokenized for token in tokens if token[0].islower())
     counts: Counter[tuple[str, ...]] = Counter()
-    for text in texts:
-        words = [START] * (ORDER - 1) + counted(plain_tokens(text.rstrip(_END_MARKS))) + [END]
+    for tokens in tokenized:
+        known = counted(tokens, is_start=True, is_known=lambda word: small[word] >= _LEAST[0])
+        words = [START] * (ORDER - 1) + known + [END]
         for length in range(1, ORDER + 1):
             counts.update(zip(*(words[start:] for start in range(length)), strict=False))
     counts[START,] = counts[START, START]
