@@ -49,6 +49,8 @@ main.add_command(ngrams.main, "ngrams")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("runs/train"), show_default=True,
               help="Where all files go. A step whose file is there is not done again.")  # fmt: skip
 @click.option("--recipe", type=_FILE, default=RECIPE, help="Another recipe than recipe.toml of this package.")
+@click.option("--lines", type=_FILE, multiple=True,
+              help="A file of written lines to learn from, next to those of this package. Repeatable.")  # fmt: skip
 @click.option("--start-from", type=_FILE, help="Weights to begin with instead of random ones.")
 @click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
               help="Where to train.")  # fmt: skip

@@ -18,6 +18,7 @@ class TrainOptions:
     top_rate: float = 1.0  # share of the usual learning rates to come down from; less keeps more of good weights
     written_share: float = 0.36  # of the examples that are not prose: written lines
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
+    lines: tuple[Path, ...] = ()  # files of written lines, next to those of this package
     start_from: Path | None = None  # weights file to begin with instead of random weights
     start_share: float = 0.0  # of these weights in the mean that is exported: what they know is not forgotten
     device: str = "auto"  # cpu, cuda or auto

@@ -25,6 +25,7 @@ from miniserve_training.model.export import read_twin, write_weights
 from miniserve_training.model.streams import background_batches
 from miniserve_training.model.twin import Twin, TwinConfig
 from miniserve_training.options import TrainOptions
+from miniserve_training.text.maker import Mix
 from miniserve_training.text.written import lines as written
 from worker.model.weights import load_weights
 
@@ -64,7 +65,8 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
 ) -> None:
     monkeypatch.setattr(command, "_development_sets", lambda: [])
     weights_file(tmp_path / "given.safetensors")
-    outcome = run(corpus, tmp_path, more='start_from = "given.safetensors"')
+    (tmp_path / "read.txt").write_text("He {goes|singular_agreement:go} home.\n")
+    outcome = run(corpus, tmp_path, "--lines", str(tmp_path / "read.txt"), more='start_from = "given.safetensors"')
 
     assert outcome.exit_code == 0, outcome.output
     path = tmp_path / "out" / "mini-gpt.safetensors"
@@ -74,7 +76,7 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
     with safe_open(path, framework="numpy") as file:
         told = json.loads(file.metadata()["trained"])
     assert told["examples"] >= 40 and told["tokens"] > 0 and told["elapsed_s"] > 0
-    assert (told["seed"], told["top_rate"], told["corpora"].keys()) == (4, 1.0, {corpus.name})
+    assert (told["seed"], told["top_rate"], told["corpora"].keys()) == (4, 1.0, {corpus.name, "read.txt"})
     assert told["start_from"]["trained"] == {"examples": 7}
     assert told["hardware"] and told["commits"] and told["date"] and told["torch"]
     with (tmp_path / "out" / "metrics.csv").open() as file:
@@ -82,6 +84,20 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
 
     monkeypatch.setattr(loop, "train", lambda _: pytest.fail("a step whose file is there was done again"))
     assert run(corpus, tmp_path).exit_code == 0
+
+
+def test_lines_of_a_file_are_learnt_from_next_to_those_of_the_package(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, line, taken = tmp_path / "read.txt", "He {goes|singular_agreement:go} home.", []
+    monkeypatch.setattr(loop, "Mix", lambda lines, *more: taken.extend(lines) or Mix(lines, *more))
+    path.write_text(f"# read by a judge\n{line}\n")
+    loop.batch_streams(TrainOptions((corpus,), tmp_path, examples=1, lines=(path,)), TOKENIZER, seed=1)
+    path.write_text("He {goes} home.\n")
+    refused = run(corpus, tmp_path, "--lines", str(path))
+
+    assert taken == [*written.load(), written.parse(line)]
+    assert refused.exit_code == 1 and "read.txt, line 1: {goes} has no wrong version" in refused.output
 
 
 def test_a_run_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path) -> None:

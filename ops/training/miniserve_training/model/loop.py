@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from copy import deepcopy
+from itertools import chain
 from pathlib import Path
 from random import Random
 
@@ -74,9 +75,9 @@ def _learn(trainer: Trainer, tokenizer: Tokenizer, checkpoint: Path) -> None:
 def batch_streams(options: TrainOptions, tokenizer: Tokenizer, seed: int) -> Callable[[int], Iterator[Batch]]:
     """A function that gives the endless batches of a stream's number, of the sentences that are not held out."""
     sentences = [one for one in read_corpus(options.corpora) if not one.is_held_out]
-    maker = ExampleMaker(
-        VerbTable.load(), sentences, mix=Mix(written.load(), options.written_share, options.right_prose)
-    )
+    lines = [*written.load(), *chain.from_iterable(map(written.read, options.lines))]
+    mix = Mix(lines, options.written_share, options.right_prose)
+    maker = ExampleMaker(VerbTable.load(), sentences, mix=mix)
     maker.find_candidates(options.num_streams)
 
     def stream(number: int) -> Iterator[Batch]:

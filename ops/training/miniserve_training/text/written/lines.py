@@ -137,7 +137,7 @@ def load(folder: Path = FOLDER, *, held_out: bool = False) -> list[WrittenLine]:
     return [
         line
         for path in sorted(folder.glob("*.txt"))
-        for line in [*_read(path, held_out)] * (1 if held_out else _draws(path.name))
+        for line in [*read(path, HELD_OUT_PER_MILLE, held_out=held_out)] * (1 if held_out else _draws(path.name))
     ]
 
 
@@ -145,9 +145,10 @@ def _draws(name: str) -> int:
     return next((draws for beginning, draws in _DRAWS.items() if name.startswith(beginning)), 1)
 
 
-def _read(path: Path, held_out: bool) -> Iterator[WrittenLine]:
+def read(path: Path, per_mille: int = 0, *, held_out: bool = False) -> Iterator[WrittenLine]:
+    """The lines of a file; without so many that are held out, or those alone. Raises ValueError for a faulty one."""
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if is_line(text) and is_held_out(text, HELD_OUT_PER_MILLE) is held_out:
+        if is_line(text) and is_held_out(text, per_mille) is held_out:
             try:
                 yield parse(text)
             except ValueError as error:
