@@ -17,6 +17,7 @@ from typing import Any
 
 import click
 
+from api.grammar.ngrams import SHIPPED, NGrams
 from ops.options import option
 from ops.run import embedded_redis
 from ops.run.banner import base_url
@@ -119,6 +120,7 @@ def _model() -> Finding:
     try:
         facts, found = read_model_facts(), digest(DEFAULT_PATH)
         wanted = stated.read_text().split()[0]
+        NGrams.load(SHIPPED)
     except (OSError, ValueError, LookupError) as error:
         return Finding("model", f"cannot be read ({error})", "install miniserve again")
     shown = f"sha256 {found[:16]}..."

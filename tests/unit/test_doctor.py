@@ -116,6 +116,16 @@ def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert status == 1 and findings["model"]["remedy"] == "install miniserve again"
 
 
+def test_counts_of_ngrams_that_were_cut_off_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cut = tmp_path / "ngrams.bin"
+    cut.write_bytes(doctor.SHIPPED.read_bytes()[:-1])
+    monkeypatch.setattr(doctor, "SHIPPED", cut)
+
+    status, findings = run()
+
+    assert status == 1 and "ngrams.bin, are damaged" in findings["model"]["found"]
+
+
 @pytest.mark.parametrize("command", [["up"], ["api", *NOWHERE], ["dashboard", *NOWHERE]])
 def test_where_no_temporary_file_can_be_written_it_is_said_in_one_line(
     command: list[str], monkeypatch: pytest.MonkeyPatch
