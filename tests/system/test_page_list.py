@@ -51,3 +51,13 @@ def test_a_line_under_a_pressed_pointer_stays_when_an_answer_adds_another(page: 
     page.mouse.up()
 
     expect_count(page, "1 of 2")
+
+
+def test_the_toolbar_covers_no_line_where_the_page_ends(page: Page) -> None:
+    write(page, "\n\n".join(["He goed to town and they was late."] * 14))
+    expect(cards(page)).to_have_count(28)
+
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+
+    toolbar, lines = page.locator(".toolbar").bounding_box(), page.locator("#cards").bounding_box()
+    assert toolbar and lines and lines["y"] >= toolbar["y"] + toolbar["height"]
