@@ -115,6 +115,9 @@ def test_what_the_words_around_show_to_be_wrong_is_borne_out(text: str) -> None:
         "Since it rained, he [is>has been TENSE_PERF] here.",
         "We need [steel>to steel TO_INF] for it.",
         "It offers you [help>to help TO_INF].",
+        "We need [water>to water TO_INF] every day.",
+        "They asked her [age>to age TO_INF].",
+        "The need [support>to support TO_INF] the school has is real.",
         "Without [help>helping ING_PREP] the plan fails.",
         "The board [have>has SVA_SG] agreed.",
         "It is for [use>using ING_PREP] at home.",
@@ -134,6 +137,8 @@ def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_
 def test_the_number_of_names_speaks_for_an_edit_whatever_the_name() -> None:
     assert log_odds("Quayle [were>was SVA_BE] drawn into it.") > 0.4
     assert log_odds("Then Bianca [have>has SVA_SG] it.") > 0.4
+    late = "It was late: {} never [gone>went PAST_NOT_PART] home."
+    assert log_odds(late.format("Children")) == log_odds(late.format("children"))
     assert log_odds("THEN THEY [WAS>WERE SVA_BE] HAPPY.") == log_odds("then they [was>were SVA_BE] happy.")
 
 

@@ -12,6 +12,7 @@ from api.grammar.verb_words import parts_of
 
 _NO_PERSONS = LISTS["no_persons"]
 _BEHIND_NEED = LISTS["behind_need"]
+_BEHIND_MUST_NEEDS = frozenset("be have go come do say".split())  # "It must [needs] be so"
 _MAKING = frozenset(["make", "made", "let", "help"])
 _VERBS = LISTS["finite"] | {"had", "did", "does", "do"}
 _OPEN_A_QUESTION = word_sets.QUESTION_WORDS | word_sets.MODAL_PARTS
@@ -84,7 +85,7 @@ def is_of_its_own(context: Context) -> bool:
     """
     source, before = context.edit.source[0].lower(), context.before
     if source == "needs":
-        return before[-1:] == ["must"]  # "It must [needs] be so"
+        return before[-1:] == ["must"] and not _BEHIND_MUST_NEEDS.isdisjoint(context.after[:1])
     if source == "to":
         return before[-3:-2] in (["all"], ["everything"]) and before[-2] in word_sets.SUBJECT_PRONOUNS
     if not context.has_form(source, "ing") or not before:

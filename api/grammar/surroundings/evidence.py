@@ -20,7 +20,7 @@ from api.grammar.verb_words import VerbWords, parts_of
 LOG_ODDS = 1.4
 _WEIGHT_OF_USAGE = 0.28  # log-odds for a nat, by a logistic regression
 _MOST_USAGE = 8.0  # nats; words that are rare give more, and mean no more
-# Usage never speaks against these: words further off decide, or learners err as usage goes ("I am used to [drive]").
+# Usage never speaks against these: words further off decide, or learners err as usage goes ("I look forward to [see]").
 _NEVER_AGAINST = frozenset(
     [
         Reason.SVA_BE, Reason.TENSE_PERF, Reason.TENSE_FUT, Reason.TENSE_PAST, Reason.PAST_PERF, Reason.ING_TO,
@@ -28,7 +28,7 @@ _NEVER_AGAINST = frozenset(
     ]
 )  # fmt: skip
 _MOST_CONFIDENCE = 0.97  # picky asks for more at strictness 20
-_PERSONS = frozenset("i we you he she who".split())
+_USED_TO_IT = frozenset("i we you he she who".split())
 
 
 class Evidence:
@@ -50,7 +50,7 @@ class Evidence:
         before, after = context.before_as_written, context.after_as_written
         if is_in_capitals(context.sentence):  # in which nothing tells a name
             before, after = context.before, context.after
-        before = [START, START, *self._counted(before[-2:], is_start=len(before) < 3)][-2:]
+        before = [START, START, *self._counted(before[-3:], is_start=len(before) < 4)][-2:]
         after = [*self._counted(after[:2]), END][:2]
         new, old = (
             self._ngrams.log_score([*before, *self._counted(map(str.lower, words)), *after], len(before))
@@ -63,9 +63,9 @@ class Evidence:
 
 
 def _is_of_a_use(context: Context) -> bool:
-    """Return whether a thing may be used for it: "This plug is used to [connecting] it"; not "I am used to [drive]"."""
+    """Return whether it may be what somebody or something is used for: no pronoun shows that one is used to it."""
     words = context.clause_before
-    return words[-2:] == ["used", "to"] and _PERSONS.isdisjoint(part for word in words for part in parts_of(word))
+    return words[-2:] == ["used", "to"] and _USED_TO_IT.isdisjoint(part for word in words for part in parts_of(word))
 
 
 def with_log_odds(confidence: float, added: float) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from api.grammar import word_sets
 from api.grammar.lists import LISTS
+from api.grammar.surroundings.agreement import PEOPLE
 from api.grammar.surroundings.context import Context, is_mark, is_plural, without_adverbs
 from api.grammar.surroundings.nouns import is_part_of_a_noun
 from api.grammar.verb_words import parts_of
@@ -17,12 +18,16 @@ from api.grammar.verb_words import parts_of
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
 _BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
 _PARTING = frozenset([",", ";", ":", ")", "\u2014"])
-_GROWING = frozenset(["get", "become", "grow"])  # used to it
+_GROWING = frozenset(["get", "become", "grow", "feel", "seem"])  # used to it
+_HOW_USED = word_sets.ADVERBS | frozenset("so very quite more most too well much less".split())
 _BEFORE_USED = (
     word_sets.ADVERBS | word_sets.MODAL_PARTS | word_sets.HAVE_PARTS | word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS
 )
-_POINTING = frozenset("the a an this that each every no".split())
-_PERSONS = LISTS["persons_in_s"] | frozenset("child man woman person dog cat horse".split())
+_POINTING = frozenset("the a an this each every".split())
+_PERSON_NOUNS = (
+    LISTS["persons_in_s"] | PEOPLE | word_sets.COLLECTIVE_NOUNS
+    | frozenset("child man woman person baby boss coach lady secretary witness family team staff dog cat horse".split())
+)  # fmt: skip
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
 
 
@@ -81,20 +86,29 @@ def is_of_a_purpose(context: Context) -> bool:
 
 
 def _is_used_for_it(context: Context, words: Sequence[str]) -> bool:
-    """Return whether what stands before "used to" is a thing, or no form of be: "The saw is", "a device", "He"."""
-    if _has_lemma(context, words[-1:], _GROWING):
+    """Return whether a thing is used, or a habit is told: "The saw is used to", "a device used to", "He used to"."""
+    if not words or words[-1] in word_sets.NEGATIVE_PARTS or _has_lemma(context, words, _GROWING):
         return False
-    is_question = words[-1:] != [] and words[-1] in word_sets.SUBJECT_PRONOUNS  # "Are you used to [driving]?"
-    verb = words[-2:-1] if is_question else words[-1:]
-    if not verb or word_sets.BE_PARTS.isdisjoint(parts_of(verb[0])):
-        return True
-    subject = words if is_question else [*words[:-1], *parts_of(verb[0])[:-1]]
-    while subject and subject[-1] in _BEFORE_USED:
-        subject = subject[:-1]
-    noun = subject[-1] if subject else "it"
-    is_person = noun in _PERSONS or f"{noun}s" in LISTS["persons_in_s"]
-    is_of_one = subject[-2:-1] != [] and subject[-2] in _POINTING
-    return noun in _NOT_PERSONS or (not is_person and (is_plural(noun) or is_of_one))
+    while words and (words[-1] in _HOW_USED or words[-1].endswith("ly")):
+        words = words[:-1]
+    verb, is_question = parts_of(words[-1]) if words else (), words[:1] != [] and words[0] in word_sets.BE_PARTS
+    if word_sets.BE_PARTS.isdisjoint(verb):
+        is_noun = words != [] and words[-1] not in word_sets.CLOSED_CLASS
+        is_habit = words != [] and words[-1] in word_sets.SUBJECT_PRONOUNS
+        return _is_thing(words) if is_question else is_noun or is_habit
+    words = [*words[:-1], *verb[:-1]]
+    while words and words[-1] in _BEFORE_USED:
+        words = words[:-1]
+    return _is_thing(words) if words else verb != ("being",)
+
+
+def _is_thing(words: Sequence[str]) -> bool:
+    """Return whether the last word is a subject that can be used: "it", "these keys", "the saw"."""
+    *_, before, noun = ["", *words]
+    if noun in _NOT_PERSONS or noun in word_sets.SUBJECT_PRONOUNS:
+        return noun in _NOT_PERSONS
+    is_person = noun in _PERSON_NOUNS or f"{noun}s" in LISTS["persons_in_s"]
+    return not is_person and (is_plural(noun) or before in _POINTING)
 
 
 def has_no_governor(context: Context) -> bool:

@@ -46,6 +46,7 @@ _DO = word_sets.DO_PARTS | {"done", "doing"}
 _OPENS_AN_OBJECT = word_sets.DETERMINERS | word_sets.OBJECT_PRONOUNS
 _BEHIND_A_VERB = _OPENS_AN_OBJECT | word_sets.PREPOSITIONS | LISTS["particles"] | {"to"}
 _ELLIPTIC = frozenset("who what whatever all everything as that".split())  # "He did what he could [given] the time"
+_OBJECTS = frozenset("a an the my your his our their it them him us".split())
 _ASKING = frozenset("allow enable ask expect force encourage require permit".split())
 _EITHER = frozenset("can will may might".split())  # modals that are nouns and names, too
 
@@ -220,10 +221,10 @@ def _lacks_to(context: Context) -> bool:
     source, (verb, previous) = context.edit.source, ["", "", *context.before][-2:]
     if len(source) > 1 or not context.has_form(source[0].lower(), "base") or source[0].lower() in LISTS["bare_nouns"]:
         return False
-    if previous in word_sets.OBJECT_PRONOUNS:
+    if previous in word_sets.OBJECT_PRONOUNS - {"her"}:
         return not context.words.lemmas_of(verb).isdisjoint(_ASKING)
-    has_object = previous in ("need", "want") and not _OPENS_AN_OBJECT.isdisjoint(context.after[:1])
-    return has_object or previous in ("able", "unable")
+    is_verb = previous in ("need", "want") and verb not in _OF_ONE | {"he", "she", "it"}
+    return (is_verb and not _OBJECTS.isdisjoint(context.after[:1])) or previous in ("able", "unable")
 
 
 def _is_since_a_time(context: Context) -> bool:
