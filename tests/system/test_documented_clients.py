@@ -74,7 +74,8 @@ def test_a_client_that_follows_an_answer_tells_one_that_was_cut_off(language: st
     body = b'event: edit\ndata: {"replacement": "went"}\n\n'
     head = b"HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nContent-Length: 99\r\n\r\n"
     ended = head.replace(b"99", str(len(body)).encode())
-    for answer in (LastWords(head + body), ended + body):
+    half = body + b"event: done\n"
+    for answer in (LastWords(head + body), ended + body, head.replace(b"99", str(len(half)).encode()) + half):
         with small_servers() as start:
             done = run(language, code, start(lambda number, answer=answer: answer).url)
 
