@@ -1,7 +1,7 @@
 """Scores corrections: exact match, edits, false positives, reasons.
 
-Edits are found by comparing words and marks of two texts, for the wanted text and ours alike, so any corrector can be
-scored from its text alone. The figures by reason rest on what the corrector and the file say:
+Edits are found by comparing words and marks of two texts, for the wanted text and ours alike. The figures by reason
+rest on what the corrector and the file say:
 
 - *recall* of a reason: of the mistakes the file gives it, how many were mended. Where a sentence has as many changes
   as reasons, each is looked at alone; else all of them count as mended only if the sentence is exact.

@@ -52,7 +52,7 @@ def dead_letters(settings: Settings, json: bool, action: str, ids: tuple[str, ..
             else:
                 _list(_letters(connection), json)
     except MailboxDown as error:
-        problem = f"{hide_password(settings.redis_url)} does not answer: {str(error).rstrip('.')}"
+        problem = f"{hide_password(settings.redis_url)} could not be asked: {str(error).rstrip('.')}"
         raise click.ClickException(f"{problem}. Is it the Redis of --redis-url?") from None
 
 

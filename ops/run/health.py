@@ -13,6 +13,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 PATIENCE_S = 3.0
+_REDIS_PATIENCE_S = 1.5  # twice that, to connect and to read, is less than what a container is given
 _MOST_FIELDS = 100  # of a head
 
 
@@ -50,7 +51,9 @@ def worker_fault() -> str:
     from worker.queue.line import ResponseError
 
     try:
-        is_healthy = has_lease(Settings.from_env(os.environ).redis_url, socket.gethostname())
+        if not (redis_url := Settings.from_env(os.environ).redis_url):
+            return "no Redis is named: set MINISERVE_REDIS_URL"
+        is_healthy = has_lease(redis_url, socket.gethostname())
     except (OSError, ResponseError) as error:
         return f"Redis does not answer: {error}"
     return "" if is_healthy else "no worker of this host holds a lease"
@@ -61,7 +64,7 @@ def has_lease(redis_url: str, hostname: str) -> bool:
     from worker.queue.line import Line
 
     prefix = "".join(letter if letter.isalnum() else "-" for letter in hostname) + "-"
-    with closing(Line(redis_url, PATIENCE_S)) as line:
+    with closing(Line(redis_url, _REDIS_PATIENCE_S)) as line:
         line.connect()
         seconds, _ = line.call("TIME")
         leases = line.call("ZRANGEBYSCORE", "miniserve:leases", seconds, "+inf")

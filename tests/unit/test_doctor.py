@@ -76,6 +76,13 @@ def run(*options: str, **env: str) -> tuple[int, dict[str, dict[str, Any]]]:
     return result.exit_code, {finding["check"]: finding for finding in json.loads(result.output)}
 
 
+def test_on_a_sound_machine_all_is_well() -> None:
+    status, findings = run()
+
+    assert status == 0 and all(finding["ok"] for finding in findings.values())
+    assert "embedded Redis" in findings
+
+
 def test_without_json_each_finding_is_one_line() -> None:
     result = CliRunner().invoke(main, ["doctor"], env={"MINISERVE_PORT": "abc", "MINISERVE_PROT": "1"})
 

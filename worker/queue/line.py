@@ -103,7 +103,7 @@ class Line:
                 sentinel.connect()
                 words = sentinel.call("SENTINEL", "MASTER", self._service)
                 facts = dict(zip(words[::2], words[1::2], strict=True))
-                if b"_down" not in facts[b"flags"]:
+                if b"_down" not in facts.get(b"flags", b"_down"):
                     found.append(facts)
         if found:  # one that was cut off may name the primary of before
             newest = max(found, key=lambda facts: int(facts.get(b"config-epoch", 0)))

@@ -64,8 +64,8 @@ def _provenance(trainer: Trainer) -> dict[str, object]:
     options = trainer.options
     return {
         "date": datetime.now(UTC).date().isoformat(), "seed": options.seed, "commits": trainer.commits,
-        "corpora": {file.name: digest(file)[:16] for file in (*options.corpora, *options.lines)},
-        **asdict(trainer.progress),
+        "corpora": {corpus.name: digest(corpus)[:16] for corpus in options.corpora}, **asdict(trainer.progress),
+        "lines": {path.name: digest(path)[:16] for path in options.lines},
         "precision": str(trainer.precision), "generators": options.num_streams, "torch": torch.__version__,
         "hardware": torch.cuda.get_device_name() if trainer.device == "cuda" else cpu_name(),
         "tokens_per_batch": options.tokens_per_batch, "top_rate": options.top_rate,

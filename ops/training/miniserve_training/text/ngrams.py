@@ -30,8 +30,9 @@ def count_ngrams(texts: Iterable[str], verbs: VerbTable) -> dict[tuple[str, ...]
     small = Counter(token for tokens in tokenized for token in tokens if token[0].islower())
     counts: Counter[tuple[str, ...]] = Counter()
     for tokens in tokenized:
-        known = counted(tokens, is_start=True, is_known=lambda word: small[word] >= _LEAST[0])
-        words = [START] * (ORDER - 1) + known + [END]
+        words = [START] * (ORDER - 1)
+        words += counted(tokens, is_start=True, is_known=lambda word: small[word] >= _LEAST[0])
+        words.append(END)
         for length in range(1, ORDER + 1):
             counts.update(zip(*(words[start:] for start in range(length)), strict=False))
     counts[START,] = counts[START, START]

@@ -146,7 +146,7 @@ def _draws(name: str) -> int:
 
 
 def read(path: Path, per_mille: int = 0, *, held_out: bool = False) -> Iterator[WrittenLine]:
-    """The lines of a file; without so many that are held out, or those alone. Raises ValueError for a faulty one."""
+    """The lines of a file but the share held out, or that share alone. Raises ValueError for a faulty one."""
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if is_line(text) and is_held_out(text, per_mille) is held_out:
             try:
