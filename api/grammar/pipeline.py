@@ -34,8 +34,8 @@ PAUSE_AFTER = 4  # sentences; one of rare words, or with many edits, takes a mil
 _MORE = f"The answer for this sentence has the most tokens it may, {MAX_OUTPUT_TOKENS}. Send the corrected text again."
 Level = Literal["quiet", "picky"]
 STRICTNESS = 3.0
-_LESS: dict[Level, float] = {"quiet": 0.0, "picky": 2.5}  # than the strictness a level asks for
-_EVEN_STRICTNESS = 7.0  # asks for a confidence of one half, 3 for a fifth
+_LESS: dict[Level, float] = {"quiet": 0.0, "picky": 2.0}  # than the strictness a level asks for
+_EVEN_STRICTNESS = 8.0  # asks for a confidence of one half, 3 for 0.15
 _LOG_ODDS_OF_STRICTNESS = 0.35  # of each unit more, as when a step of confidence was as large
 _T = TypeVar("_T")
 
