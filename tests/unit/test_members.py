@@ -82,7 +82,7 @@ def test_the_body_counts_more_than_the_query() -> None:
 USED, DRIVING = "I am used to drive", ScriptEdit(4, 1, "driving", Reason.ING_TO)
 
 
-@pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(2, 0, 0), (3, 0, 1), (4, 0, 1), (5, 1, 1)])
+@pytest.mark.parametrize(("step", "num_quiet", "num_picky"), [(1, 0, 0), (2, 0, 1), (3, 0, 1), (4, 1, 1)])
 def test_a_doubtful_edit_is_made_at_the_level_that_asks_for_less(
     client: FlaskClient, mailbox: FakeMailbox, step: int, num_quiet: int, num_picky: int
 ) -> None:
