@@ -44,8 +44,10 @@ def test_a_line_under_a_pressed_pointer_stays_when_an_answer_adds_another(page: 
         write(page, "He goed home.\n\nThey was late.")
 
     press(page, 0)
-    while not held:
+    for _ in range(1000):
         page.wait_for_timeout(10)
+        if held:
+            break
     held[0].continue_()
     expect(cards(page)).to_have_count(2)
     page.mouse.up()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -197,6 +198,17 @@ def test_a_process_corrects_a_bounded_number_of_long_texts_at_once(
     assert correct(client, "He goed").status_code == 200 and len(mailbox.exchanges) == 1
     monkeypatch.setattr(corrector_module, "MOST_LONG", 1)
     assert {correct(client, long_one).status_code for _ in range(3)} == {200}, "each leaves its place"
+
+    meanwhile: list[int] = []
+    take = mailbox.enqueue
+
+    async def enqueue(wanted: Submission) -> None:
+        monkeypatch.setattr(mailbox, "enqueue", take)
+        meanwhile.append((await asyncio.to_thread(correct, client, long_one)).status_code)
+        await take(wanted)
+
+    monkeypatch.setattr(mailbox, "enqueue", enqueue)
+    assert correct(client, long_one).status_code == 200 and meanwhile == [503]
 
 
 @pytest.mark.parametrize("way", [correct, correct_batch])
