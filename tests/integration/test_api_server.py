@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -16,6 +17,7 @@ import pytest
 
 from api.grammar.edit_script import EOS_ID
 from api.server.application import bind
+from api.server.serving import LAST_ANSWERS_S, LINGER_S
 from ops.run import processes
 from ops.run.embedded_redis import EmbeddedRedis, free_port
 from scheduler.messages import Delivery
@@ -104,6 +106,7 @@ def test_a_warm_shutdown_answers_who_waits_and_takes_nobody_new(
         told = kept.getresponse()
         refused = post_sentence(api.url, "He went home")
         alive = send(api.url, "GET", "/healthz")
+        time.sleep(LINGER_S + LAST_ANSWERS_S)  # what it takes without a grace
         assert not waiting.done()
         answer(worker, delivery)
 
@@ -151,6 +154,7 @@ def test_no_answer_waits_for_an_acknowledgement_of_its_head() -> None:
 
 FAILING_LOOP = """
 import sys
+import time
 from types import SimpleNamespace
 from api.server.application import ApiWorker
 
