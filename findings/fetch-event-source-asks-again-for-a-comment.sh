@@ -3,7 +3,7 @@
 # with an empty line after it, as servers send one to keep a connection, and for an event without data, with data "". Its
 # README does not say so; its issue 15 (open) has the comment.
 # An onmessage that reads JSON raises for "". The library takes that for a broken connection, and after a second it sends
-# the request again, also a POST: where the comment comes before the first message, for ever, and no message is read.
+# the request again, also a POST, and where the comment comes before the first message no message is read.
 # fetch-event-stream 0.1.6 hands on an event without data as undefined, and takes off all blanks before the data, where the
 # standard has one: of a text that comes word by word, " there" is "there". Its issue 6 (open) has fields without a colon.
 # eventsource 4.1.1 and eventsource-parser 3.1.1 do neither.
