@@ -118,6 +118,10 @@ def test_what_the_words_around_show_to_be_wrong_is_borne_out(text: str) -> None:
         "We need [water>to water TO_INF] every day.",
         "They asked her [age>to age TO_INF].",
         "The need [support>to support TO_INF] the school has is real.",
+        "They forced it [open>to open TO_INF].",
+        "I expect you [know>to know TO_INF] him.",
+        "The able [lead>to lead TO_INF] the rest.",
+        "It asks that she [be>is SVA_BE] promoted.",
         "Without [help>helping ING_PREP] the plan fails.",
         "The board [have>has SVA_SG] agreed.",
         "It is for [use>using ING_PREP] at home.",
@@ -132,11 +136,13 @@ def test_the_more_usual_words_speak_for_an_edit_and_the_less_usual_ones_against_
     assert log_odds("You may want to link to [files>file BASE_TO] that live elsewhere.") < -0.5
 
     assert log_odds("They are used to [indicate>indicating ING_TO] the time.") < -0.5
+    assert log_odds("My friends are used to [wait>waiting ING_TO] for me.") >= 0
 
 
 def test_the_number_of_names_speaks_for_an_edit_whatever_the_name() -> None:
     assert log_odds("Quayle [were>was SVA_BE] drawn into it.") > 0.4
     assert log_odds("Then Bianca [have>has SVA_SG] it.") > 0.4
+    assert log_odds("Everton [were>was SVA_BE] beaten.") == 0, "a team is many to the British"
     late = "It was late: {} never [gone>went PAST_NOT_PART] home."
     assert log_odds(late.format("Children")) == log_odds(late.format("children"))
     assert log_odds("THEN THEY [WAS>WERE SVA_BE] HAPPY.") == log_odds("then they [was>were SVA_BE] happy.")

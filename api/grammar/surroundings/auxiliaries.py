@@ -94,6 +94,13 @@ def is_of_its_own(context: Context) -> bool:
     return is_mark(before[-1]) or (is_question and parts_of(before[-1])[0] in word_sets.MODAL_PARTS)
 
 
+def loses_its_participle(context: Context) -> bool:
+    """Return whether nothing but 'have' would stand for a participle: "I [have] there twice", written "been"."""
+    source, replacement = context.edit.source[-1].lower(), context.edit.replacement
+    is_alone = len(replacement) == 1 and replacement[0].lower() in word_sets.HAVE_PARTS
+    return is_alone and context.has_form(source, "participle")
+
+
 def is_what_one_has(context: Context) -> bool:
     """Return whether something stands between 'have' and the word, which is no verb then: "had brotherly [love]"."""
     words = context.before

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import exp
 
+from api.grammar.lists import LISTS
 from api.grammar.ngrams import END, START, NGrams, counted
 from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.surface import is_in_capitals
+from api.grammar.surroundings.agreement import makes_singular
 from api.grammar.surroundings.context import Context
+from api.grammar.surroundings.prepositions import is_person
 from api.grammar.surroundings.support import bears_out
 from api.grammar.verb_words import VerbWords, parts_of
 
@@ -43,7 +46,8 @@ class Evidence:
         context = Context(sentence, edit, self._words)
         borne_out = LOG_ODDS if bears_out(context) else 0.0
         least = 0.0 if edit.reason in _NEVER_AGAINST and not _is_of_a_use(context) else -_MOST_USAGE
-        return borne_out + _WEIGHT_OF_USAGE * max(least, min(self._usage(context), _MOST_USAGE))
+        most = 0.0 if _may_be_a_team(context) else _MOST_USAGE
+        return borne_out + _WEIGHT_OF_USAGE * max(least, min(self._usage(context), most))
 
     def _usage(self, context: Context) -> float:
         """Return how much more usual the new words are here than the old ones: a log-ratio, in nats."""
@@ -65,7 +69,15 @@ class Evidence:
 def _is_of_a_use(context: Context) -> bool:
     """Return whether it may be what somebody or something is used for: no pronoun shows that one is used to it."""
     words = context.clause_before
-    return words[-2:] == ["used", "to"] and _USED_TO_IT.isdisjoint(part for word in words for part in parts_of(word))
+    parts = [part for word in words for part in parts_of(word)]
+    return words[-2:] == ["used", "to"] and _USED_TO_IT.isdisjoint(parts) and not any(map(is_person, parts))
+
+
+def _may_be_a_team(context: Context) -> bool:
+    """Return whether a name may be that of a team or a band, which are many to the British: "Everton [was] beaten"."""
+    is_behind_a_name = context.before_as_written[-1:] != [] and context.before_as_written[-1][0].isupper()
+    is_one = context.edit.reason in (Reason.SVA_BE, Reason.SVA_SG) and makes_singular(context.edit)
+    return is_behind_a_name and is_one and not LISTS["of_teams"].isdisjoint(context.after[:10])
 
 
 def with_log_odds(confidence: float, added: float) -> float:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from api.grammar import word_sets
 from api.grammar.lists import LISTS
-from api.grammar.surroundings.context import Context, is_mark, is_plural
+from api.grammar.surroundings.context import Context, is_mark, is_plural, plain_tokens
 from api.grammar.verb_words import parts_of
 
 # Without an object they are passive: "the symbols shown below", "documentation taken from the code".
@@ -19,6 +19,7 @@ _OBJECTS = frozenset(["me", "him", "us", "them", "to"])
 _OF_ANOTHER_CLAUSE = (
     word_sets.SUBJECT_PRONOUNS | word_sets.RELATIVE_PRONOUNS | word_sets.CLAUSE_STARTS | word_sets.QUESTION_WORDS
 )
+_NUMBERS = frozenset("two three four five six ten".split())
 _BRACKETS = {"(": ")", "[": "]"}
 _ENDS = frozenset(".!?")
 _NO_SUBJECTS = frozenset(["but", "and", "or", "if", "do"])
@@ -106,6 +107,16 @@ def is_of_no_time(context: Context) -> bool:
         return True
     at = words.index("if") if "if" in words else 0
     return any(not context.words.lemmas_of(word).isdisjoint(LISTS["of_knowing"]) for word in words[max(0, at - 3) : at])
+
+
+def asks_for_a_reason(context: Context) -> bool:
+    """Return whether a question of 'why' and a thing lacks nothing: "Why [are two] versions?", "Why [is the] wait?"."""
+    words = plain_tokens(context.sentence)
+    if words[:1] != ["why"] or words[-1] != "?" or not 4 <= len(words) <= 5:
+        return False
+    opens, last = words[1], words[-2]
+    is_state = last in LISTS["adjectives"] or bool({"ing", "participle"}.intersection(context.words.forms_of(last)))
+    return (opens in word_sets.DETERMINERS | word_sets.AMOUNTS | {"another"} or opens in _NUMBERS) and not is_state
 
 
 def is_without_subject(context: Context) -> bool:

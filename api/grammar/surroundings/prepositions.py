@@ -18,15 +18,20 @@ from api.grammar.verb_words import parts_of
 _TO_VERBS_WITH_OBJECTS = LISTS["to_verbs_with_objects"]
 _BEFORE_OBJECTS = word_sets.DETERMINERS | word_sets.PREPOSITIONS  # "the number of objects to send"
 _PARTING = frozenset([",", ";", ":", ")", "\u2014"])
-_GROWING = frozenset(["get", "become", "grow", "feel", "seem"])  # used to it
-_HOW_USED = word_sets.ADVERBS | frozenset("so very quite more most too well much less".split())
+_GROWING = frozenset("get become grow feel seem look sound appear remain stay keep".split())  # used to it
+_HOW_USED = word_sets.ADVERBS | frozenset(
+    "so very quite more most too well much less yet long pretty indeed far rather fairly somewhat no longer".split()
+)
 _BEFORE_USED = (
     word_sets.ADVERBS | word_sets.MODAL_PARTS | word_sets.HAVE_PARTS | word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS
 )
 _POINTING = frozenset("the a an this each every".split())
-_PERSON_NOUNS = (
+PERSONS = (
     LISTS["persons_in_s"] | PEOPLE | word_sets.COLLECTIVE_NOUNS
-    | frozenset("child man woman person baby boss coach lady secretary witness family team staff dog cat horse".split())
+    | frozenset(
+        "child man woman person men women people baby boss coach lady secretary witness son brother sister daughter "
+        "mother father grandmother grandfather uncle aunt wife husband employee nurse doctor soldier dog cat".split()
+    )
 )  # fmt: skip
 _NOT_PERSONS = frozenset(["it", "this", "that", "which", "these", "those"])
 
@@ -107,8 +112,25 @@ def _is_thing(words: Sequence[str]) -> bool:
     *_, before, noun = ["", *words]
     if noun in _NOT_PERSONS or noun in word_sets.SUBJECT_PRONOUNS:
         return noun in _NOT_PERSONS
-    is_person = noun in _PERSON_NOUNS or f"{noun}s" in LISTS["persons_in_s"]
-    return not is_person and (is_plural(noun) or before in _POINTING)
+    return not is_person(noun) and (is_plural(noun) or before in _POINTING)
+
+
+def is_person(noun: str) -> bool:
+    """Return whether it is a noun for a person, for people or for an animal that one has."""
+    return not PERSONS.isdisjoint([noun, f"{noun}s", noun.removesuffix("s")])
+
+
+def is_used_to_it(context: Context) -> bool:
+    """Return whether somebody is used to doing it: "They are no longer used to [walk]", written rightly "walking"."""
+    words = context.clause_before
+    if words[-2:] != ["used", "to"] or not context.has_form(context.edit.source[-1].lower(), "ing"):
+        return False
+    before = words[:-2]
+    while before and (before[-1] in _HOW_USED or before[-1].endswith("ly")):
+        before = before[:-1]
+    is_behind = bool(before) and not (word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS).isdisjoint(parts_of(before[-1]))
+    is_behind |= _has_lemma(context, before[-1:], _GROWING) or (not before and len(words) < len(context.before))
+    return is_behind and not is_of_a_purpose(context)
 
 
 def has_no_governor(context: Context) -> bool:

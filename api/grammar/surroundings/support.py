@@ -65,6 +65,8 @@ def _agrees(context: Context) -> bool:
     is_bare = context.edit.reason is Reason.SVA_SG or parts_of(context.edit.source[0])[0] in ("were", "be")
     if not words or (is_bare and not _UNREAL.isdisjoint(words)):
         return False
+    if context.edit.source[0].lower() == "be" and "that" in words:  # "that she be promoted"
+        return False
     last, before = words[-1], words[:-1]
     if last in ("who", "which", "that") and before and not _is_closed(before[-1]):
         return _agrees_with_antecedent(context, before)
@@ -218,13 +220,17 @@ def _is_past_for_participle(context: Context) -> bool:
 
 def _lacks_to(context: Context) -> bool:
     """Return whether what stands before a base form asks for 'to': "able [to see] it", "allows you [to see]"."""
-    source, (verb, previous) = context.edit.source, ["", "", *context.before][-2:]
-    if len(source) > 1 or not context.has_form(source[0].lower(), "base") or source[0].lower() in LISTS["bare_nouns"]:
+    source, (verb, previous), after = context.edit.source[0].lower(), ["", "", *context.before][-2:], context.after
+    is_base = len(context.edit.source) == 1 and context.has_form(source, "base") and source not in LISTS["bare_nouns"]
+    if not is_base or (source in _ADJECTIVES and _OBJECTS.isdisjoint(after[:1])):
         return False
     if previous in word_sets.OBJECT_PRONOUNS - {"her"}:
-        return not context.words.lemmas_of(verb).isdisjoint(_ASKING)
+        is_clause = verb == "expect" and previous in ("you", "it")  # "I expect you know"
+        return not is_clause and not context.words.lemmas_of(verb).isdisjoint(_ASKING)
+    if previous in ("able", "unable"):
+        return verb not in word_sets.DETERMINERS
     is_verb = previous in ("need", "want") and verb not in _OF_ONE | {"he", "she", "it"}
-    return (is_verb and not _OBJECTS.isdisjoint(context.after[:1])) or previous in ("able", "unable")
+    return is_verb and not _OBJECTS.isdisjoint(after[:1]) and after[1:2] not in (["lot"], ["bit"], ["while"], ["most"])
 
 
 def _is_since_a_time(context: Context) -> bool:

@@ -58,17 +58,17 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
     Reason.TENSE_FUT: (times.is_no_future,),
     Reason.TENSE_PAST: (times.is_no_past, times.is_because),
     Reason.PAST_NOT_PERF: (times.is_no_past, _is_a_visit),
-    Reason.TENSE_PERF: (times.is_because, fragments.is_so_far),
+    Reason.TENSE_PERF: (times.is_because, fragments.is_so_far, auxiliaries.loses_its_participle),
     Reason.TENSE_SEQ: (nouns.is_of_no_modal, times.is_without_a_past),
     Reason.PAST_PERF: (times.is_without_a_past,),
     Reason.BASE_MODAL: (nouns.is_of_no_modal, auxiliaries.is_of_its_own),
-    Reason.BASE_TO: (prepositions.is_behind_a_preposition_to,),
+    Reason.BASE_TO: (prepositions.is_behind_a_preposition_to, prepositions.is_used_to_it),
     Reason.ING_PREP: (prepositions.is_noun_behind_a_preposition, prepositions.is_behind_a_mark),
     Reason.ING_VERB: (prepositions.is_noun_behind_a_preposition, prepositions.is_behind_a_mark),
     Reason.ING_TO: (prepositions.is_of_a_purpose,),
     Reason.MISSING_BE: (
         nouns.is_behind_a_command, commands.is_of_an_object, agreement.is_of_speaker_and_another,
-        fragments.is_of_a_title, auxiliaries.is_behind_where,
+        fragments.is_of_a_title, fragments.asks_for_a_reason, auxiliaries.is_behind_where,
     ),
     Reason.PAST_NOT_PART: (nouns.is_behind_a_command, fragments.is_reduced),
     Reason.PERF_PART: (nouns.is_part_of_a_noun, fragments.is_an_adjective, auxiliaries.is_what_one_has),
@@ -80,7 +80,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
         prepositions.is_help,
     ),
     Reason.NO_WILL: (fragments.is_of_no_time,),
-    Reason.DO_SUPPORT: (nouns.loses_do, fragments.is_without_subject),
+    Reason.DO_SUPPORT: (nouns.loses_do, fragments.is_without_subject, fragments.asks_for_a_reason),
 }  # fmt: skip
 
 
