@@ -26,7 +26,7 @@ from ops.evaluation.scores import Result, is_right
 from scheduler.errors import SentenceTooLong
 from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
 from worker.model.decoding import LONG_SHARE
-from worker.model.weights import DEFAULT_PATH, ModelConfig, Weights, digest, fingerprint, load_weights
+from worker.model.weights import ModelConfig, Weights, digest, fingerprint, load_weights
 
 _CERTAINTY_PER_STEP = 0.5  # of uncalibrated weights
 _WEIGHT_RIGHT = 3.0  # of a right edit in natural text: there are few
@@ -138,10 +138,8 @@ def regression(
     return found
 
 
-def calibrate(
-    natural: Sequence[Result], wrong: Sequence[Sequence[Result]], path: Path, of: Path = DEFAULT_PATH
-) -> ModelConfig:
-    """Write the weights `of` a file, those that ship where none is given, with what the results say of them.
+def calibrate(natural: Sequence[Result], wrong: Sequence[Sequence[Result]], path: Path, of: Path) -> ModelConfig:
+    """Write the weights `of` a file with what the results say of them.
 
     `wrong`: of each file of wrong sentences; all count alike.
     """

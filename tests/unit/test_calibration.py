@@ -16,7 +16,7 @@ from ops.evaluation.items import Item, read_items
 from ops.evaluation.report import format_table
 from ops.evaluation.scores import Answer, Result, score
 from scheduler.messages import EVEN_ODDS, LOG_ODDS_PER_STEP
-from worker.model.weights import load_weights
+from worker.model.weights import DEFAULT_PATH, load_weights
 
 R = Reason
 WAS, IS = "Be it so.", "Is it so."
@@ -88,7 +88,9 @@ def test_uncalibrated_weights_say_how_certain_they_are() -> None:
 
 
 def test_what_is_written_are_the_weights_with_their_calibration(tmp_path: Path) -> None:
-    made = calibrate([result(9, is_clean=True)], [[result(9, is_clean=False)]], tmp_path / "w.safetensors")
+    made = calibrate(
+        [result(9, is_clean=True)], [[result(9, is_clean=False)]], tmp_path / "w.safetensors", DEFAULT_PATH
+    )
 
     weights = load_weights(tmp_path / "w.safetensors")
     assert {tag: tuple(line) for tag, line in weights.config.calibration.items()} == made.calibration

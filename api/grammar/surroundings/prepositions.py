@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from api.grammar import word_sets
 from api.grammar.lists import LISTS
 from api.grammar.surroundings.agreement import PEOPLE
-from api.grammar.surroundings.context import Context, is_mark, is_plural, without_adverbs
+from api.grammar.surroundings.context import Context, is_mark, is_plural
 from api.grammar.surroundings.nouns import is_part_of_a_noun
 from api.grammar.verb_words import parts_of
 
@@ -26,7 +26,7 @@ _BEFORE_USED = (
     word_sets.ADVERBS | word_sets.MODAL_PARTS | word_sets.HAVE_PARTS | word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS
 )
 _POINTING = frozenset("the a an this each every".split())
-PERSONS = (
+_PERSONS = (
     LISTS["persons_in_s"] | PEOPLE | word_sets.COLLECTIVE_NOUNS
     | frozenset(
         "child man woman person men women people baby boss coach lady secretary witness son brother sister daughter "
@@ -87,20 +87,26 @@ def is_of_a_purpose(context: Context) -> bool:
         return not is_subject and (
             words[-2] == "object" or words[-3] in _BEFORE_OBJECTS or words[-3].endswith(("'s", "ing"))
         )
-    return words[-2] == "used" and _is_used_for_it(context, without_adverbs(words[:-2]))
+    return words[-2] == "used" and _is_used_for_it(context, _before_used(words))
+
+
+def _before_used(words: Sequence[str]) -> Sequence[str]:
+    """Return the words before "used to", without what says how much, how often or in which way."""
+    words = words[:-2]
+    while words and (words[-1] in _HOW_USED or words[-1].endswith("ly")):
+        words = words[:-1]
+    return words
 
 
 def _is_used_for_it(context: Context, words: Sequence[str]) -> bool:
     """Return whether a thing is used, or a habit is told: "The saw is used to", "a device used to", "He used to"."""
-    if not words or words[-1] in word_sets.NEGATIVE_PARTS or _has_lemma(context, words, _GROWING):
+    if not words or _has_lemma(context, words, _GROWING):
         return False
-    while words and (words[-1] in _HOW_USED or words[-1].endswith("ly")):
-        words = words[:-1]
-    verb, is_question = parts_of(words[-1]) if words else (), words[:1] != [] and words[0] in word_sets.BE_PARTS
+    verb = parts_of(words[-1])
     if word_sets.BE_PARTS.isdisjoint(verb):
-        is_noun = words != [] and words[-1] not in word_sets.CLOSED_CLASS
-        is_habit = words != [] and words[-1] in word_sets.SUBJECT_PRONOUNS
-        return _is_thing(words) if is_question else is_noun or is_habit
+        if words[0] in word_sets.BE_PARTS:  # "Are these keys used to"
+            return _is_thing(words)
+        return words[-1] not in word_sets.CLOSED_CLASS or words[-1] in word_sets.SUBJECT_PRONOUNS
     words = [*words[:-1], *verb[:-1]]
     while words and words[-1] in _BEFORE_USED:
         words = words[:-1]
@@ -117,7 +123,7 @@ def _is_thing(words: Sequence[str]) -> bool:
 
 def is_person(noun: str) -> bool:
     """Return whether it is a noun for a person, for people or for an animal that one has."""
-    return not PERSONS.isdisjoint([noun, f"{noun}s", noun.removesuffix("s")])
+    return not _PERSONS.isdisjoint([noun, f"{noun}s", noun.removesuffix("s")])
 
 
 def is_used_to_it(context: Context) -> bool:
@@ -125,12 +131,11 @@ def is_used_to_it(context: Context) -> bool:
     words = context.clause_before
     if words[-2:] != ["used", "to"] or not context.has_form(context.edit.source[-1].lower(), "ing"):
         return False
-    before = words[:-2]
-    while before and (before[-1] in _HOW_USED or before[-1].endswith("ly")):
-        before = before[:-1]
-    is_behind = bool(before) and not (word_sets.BE_PARTS | word_sets.NEGATIVE_PARTS).isdisjoint(parts_of(before[-1]))
-    is_behind |= _has_lemma(context, before[-1:], _GROWING) or (not before and len(words) < len(context.before))
-    return is_behind and not is_of_a_purpose(context)
+    before = _before_used(words)
+    if not before:  # "I am, of course, used to [sleep] outside"
+        return len(words) < len(context.before) and not is_of_a_purpose(context)
+    is_behind_be = not word_sets.BE_PARTS.isdisjoint(parts_of(before[-1]))
+    return (is_behind_be or _has_lemma(context, before[-1:], _GROWING)) and not is_of_a_purpose(context)
 
 
 def has_no_governor(context: Context) -> bool:
