@@ -143,6 +143,7 @@ def test_the_number_of_names_speaks_for_an_edit_whatever_the_name() -> None:
     assert log_odds("Quayle [were>was SVA_BE] drawn into it.") > 0.4
     assert log_odds("Then Bianca [have>has SVA_SG] it.") > 0.4
     assert log_odds("Everton [were>was SVA_BE] beaten.") == 0, "a team is many to the British"
+    assert log_odds("He [were>was SVA_BE] beaten.") > 1.5
     late = "It was late: {} never [gone>went PAST_NOT_PART] home."
     assert log_odds(late.format("Children")) == log_odds(late.format("children"))
     assert log_odds("THEN THEY [WAS>WERE SVA_BE] HAPPY.") == log_odds("then they [was>were SVA_BE] happy.")

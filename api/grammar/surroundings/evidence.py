@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import exp
 
+from api.grammar import word_sets
 from api.grammar.lists import LISTS
 from api.grammar.ngrams import END, START, NGrams, counted
 from api.grammar.proposals import Proposal
@@ -67,7 +68,7 @@ class Evidence:
 
 
 def _is_of_a_use(context: Context) -> bool:
-    """Return whether it may be what somebody or something is used for: no pronoun shows that one is used to it."""
+    """Return whether something may be used for it: no pronoun and no noun for a person shows who is used to it."""
     words = context.clause_before
     parts = [part for word in words for part in parts_of(word)]
     return words[-2:] == ["used", "to"] and _USED_TO_IT.isdisjoint(parts) and not any(map(is_person, parts))
@@ -75,7 +76,8 @@ def _is_of_a_use(context: Context) -> bool:
 
 def _may_be_a_team(context: Context) -> bool:
     """Return whether a name may be that of a team or a band, which are many to the British: "Everton [was] beaten"."""
-    is_behind_a_name = context.before_as_written[-1:] != [] and context.before_as_written[-1][0].isupper()
+    *_, noun = ["", *context.before_as_written]
+    is_behind_a_name = noun[:1].isupper() and noun.lower() not in word_sets.CLOSED_CLASS  # not "He were beaten"
     is_one = context.edit.reason in (Reason.SVA_BE, Reason.SVA_SG) and makes_singular(context.edit)
     return is_behind_a_name and is_one and not LISTS["of_teams"].isdisjoint(context.after[:10])
 
