@@ -5,6 +5,7 @@ A worker of role `all` does not import this.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +21,7 @@ class Handed:
     queue_s: float  # as the prefill worker saw it
     prefill_s: float
     kv: Any = None  # keys and values of the prompt, an array (L, T, 2C)
-    decoder: tuple[float, float, int] = (0.0, 0.0, 0)  # certainty, what is asked besides, next place
+    decoder: Sequence[float] = ()  # what the decoder remembers of the sequence
 
 
 class DecodeBatching(ContinuousBatching):

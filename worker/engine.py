@@ -90,7 +90,8 @@ class Engine:
         slots = np.array([sequence.slot for sequence in plan], dtype=np.intp)
         logits = self.model.forward(self._pack(plan, slots))
         lengths = self._num_tokens[slots[: len(plan.prefills)]]
-        output_ids = self._decoder.next_ids(logits, slots, self._last_token[slots], lengths)
+        num_words = [max(sequence.request.word_numbers) for sequence in plan.prefills]
+        output_ids = self._decoder.next_ids(logits, slots, self._last_token[slots], lengths, num_words)
         self._last_token[slots] = output_ids & ID_MASK  # what the next iteration feeds, behind what this one cached
         self._num_tokens[slots] += 1
         now = self._clock()

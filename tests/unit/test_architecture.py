@@ -29,7 +29,7 @@ RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  #
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 RAISE = "take lines away, or raise {} by those of your feature and say in the commit what they are for"
-MAX_REQUEST_PATH_LINES = 8_449
+MAX_REQUEST_PATH_LINES = 8_462
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (

@@ -20,7 +20,7 @@ def place(number: int) -> int:
 
 
 def written(
-    decoder: GreedyDecoder, *steps: int | tuple[int, float] | dict[int, float], num_prompt: int = 7
+    decoder: GreedyDecoder, *steps: int | tuple[int, float] | dict[int, float], num_prompt: int = 7, num_words: int = 6
 ) -> list[int]:
     """What is written where each step gives tokens these logits, and <eos> 0; without a logit one of 9."""
     ids: list[int] = []
@@ -31,7 +31,8 @@ def written(
             logits[0, token] = logit
         last = np.array([ids[-1] & ID_MASK if ids else X2_ID])
         prompt_lengths = np.array([] if number else [num_prompt], dtype=np.intp)
-        ids.append(int(decoder.next_ids(logits, np.array([3]), last, prompt_lengths)[0]))
+        words = [num_words] * len(prompt_lengths)
+        ids.append(int(decoder.next_ids(logits, np.array([3]), last, prompt_lengths, words)[0]))
         if ids[-1] & ID_MASK == EOS_ID:
             break
     return ids
@@ -54,6 +55,21 @@ def edit(margin: float, tag: int = SURE_TAG) -> list[int | tuple[int, float]]:
 )
 def test_an_edit_begins_behind_the_last_one(first: list[int], likely: dict[int, float], chosen: int) -> None:
     assert written(GreedyDecoder(BIASED, 8), *first, WORD, SURE_TAG, likely)[-1] == chosen
+
+
+@pytest.mark.parametrize(
+    ("num_words", "steps", "chosen"),
+    [
+        (3, [{place(3): 9.0}], EOS_ID),
+        (3, [{place(3): 9.0, place(2): 4.0}], place(2)),
+        (3, [place(0), WORD, SURE_TAG, {place(3): 9.0, place(1): 4.0}], place(1)),
+        (4, [place(3), WORD, SURE_TAG, {place(4): 9.0}], EOS_ID),
+    ],
+)
+def test_an_edit_begins_at_a_word_of_the_sentence(
+    num_words: int, steps: list[int | dict[int, float]], chosen: int
+) -> None:
+    assert written(GreedyDecoder(BIASED, 8), *steps, num_words=num_words)[-1] == chosen
 
 
 @pytest.mark.parametrize(("margin", "step"), [(0.1, 8), (1.2, 9), (4.0, 11), (30.0, 14)])
@@ -98,7 +114,7 @@ def test_sequences_side_by_side_keep_to_their_own_order() -> None:
             logits = rng.normal(size=(3, CONFIG.vocab_size)).astype(np.float32)
             logits[:, likely] += 90.0
             logits[:, EOS_ID] += 45.0
-            last = decoder.next_ids(logits, slots, last, prompt_lengths) & ID_MASK
+            last = decoder.next_ids(logits, slots, last, prompt_lengths, [64] * len(prompt_lengths)) & ID_MASK
             prompt_lengths = prompt_lengths[:0]
             if isinstance(likely, slice):
                 begins = (place(0) <= last) & (last < place(64))

@@ -82,7 +82,7 @@ def test_a_prompt_is_read_again_where_its_handoff_cannot_be_used(lost: str, capl
 
 def a_handed(num_tokens: int = 3) -> Handed:
     kv = np.arange(2 * num_tokens * 8, dtype=np.float32).reshape(2, num_tokens, 8)
-    return Handed(4097, 0.25, 0.001, kv, (1.5, -0.25, 9))
+    return Handed(4097, 0.25, 0.001, kv, [1.5, -0.25, 9.0, 12.0])
 
 
 @pytest.mark.parametrize("shape", [(2, 4, 8), (1, 3, 8), (2, 3, 16)])

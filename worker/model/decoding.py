@@ -3,17 +3,21 @@
 An edit begins at the first output step or behind the tag of another. There the model chooses between an edit and
 <eos>; the difference of the two logits is its certainty. The tag that ends the edit carries in the upper bits of its
 output id how often edits of its reason and certainty are right, as the weights say. What is too doubtful to be shown is
-not decided here. No edit begins at a word before the end of the last one: the parser would drop it.
+not decided here. An edit begins at a word of the sentence, behind the last one: the parser would drop any other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from scheduler.messages import EOS_ID, EVEN_ODDS, ID_BITS, LOG_ODDS_PER_STEP, MOST_CONFIDENT, X2_ID
+from scheduler.messages import EOS_ID, EVEN_ODDS, ID_BITS, LOG_ODDS_PER_STEP, MAX_WORDS, MOST_CONFIDENT, X2_ID
 from worker.model.weights import ModelConfig
 
 MOST_CERTAINTY = 7.0  # more says no more
+NUM_REMEMBERED = 4  # numbers a slot
+_PLACES = X2_ID + 1  # <p0>, the first of MAX_WORDS
 LONG_SHARE = ((np.arange(256) - 12) / 8).clip(0.0, 1.0)  # how long a sentence is, by prompt tokens: 0 to 12, 1 from 20
 
 
@@ -27,20 +31,28 @@ class GreedyDecoder:
         self._by_tag = np.zeros((config.vocab_size, 2))  # a and b
         self._by_tag[tags] = [*config.calibration.values()] or np.zeros((0, 2))
         self._of_long = np.array(config.long_calibration)
-        self._long = np.zeros(max_slots)  # the share of it, by the length of the slot's prompt
-        self._certainty = np.zeros(max_slots, dtype=np.float32)  # of the edit that is being written
-        self._free = np.zeros(max_slots, dtype=np.intp)  # the first place where the slot's next edit may begin
+        self.memory = np.zeros((max_slots, NUM_REMEMBERED))  # of a slot: all that goes along with its sequence
+        # Views of it, by slot: how certain the edit is that is being written, the share of long by the prompt's length,
+        # the first place where the next edit may begin, and the first behind the sentence.
+        self._certainty, self._long, self._free, self._end = self.memory.T
 
-    def next_ids(self, logits: np.ndarray, slots: np.ndarray, last: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Output ids of the next tokens (S,), behind the `last` ones. The first rows end prompts of `lengths` (F,)."""
+    def next_ids(
+        self, logits: np.ndarray, slots: np.ndarray, last: np.ndarray, lengths: np.ndarray, num_words: Sequence[int]
+    ) -> np.ndarray:
+        """Output ids of the next tokens (S,), behind the `last` ones.
+
+        The first rows end prompts of `lengths` (F,) tokens, with `num_words` (F,) words.
+        """
         num_first = len(lengths)
         begins = self._is_tag[last]
         begins[:num_first] = True
         self._long[slots[:num_first]] = LONG_SHARE[lengths]
         self._free[slots[last == X2_ID]] += 1
+        self._free[slots[:num_first]], self._end[slots[:num_first]] = _PLACES, np.add(num_words, _PLACES)
         first_steps = begins.nonzero()[0]
-        for row in first_steps[num_first:]:
-            logits[row, X2_ID + 1 : self._free[slots[row]]] = -np.inf
+        for row, (*_, free, end) in zip(first_steps, self.memory[slots[first_steps]].tolist(), strict=True):
+            logits[row, _PLACES : int(free)] = -np.inf
+            logits[row, int(end) : _PLACES + MAX_WORDS] = -np.inf
         tokens = logits.argmax(axis=1)
         self._free[slots[first_steps]] = tokens[first_steps] + 1
         self._certainty[slots[first_steps]] = logits[first_steps, tokens[first_steps]] - logits[first_steps, EOS_ID]

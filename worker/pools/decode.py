@@ -15,7 +15,7 @@ from scheduler.messages import ID_MASK, Completion, Delivery
 from scheduler.observations import Observations
 from scheduler.pools import DecodeBatching
 from worker.engine import Engine
-from worker.pools.handoff import HandoffError, MovableDecoder, unpack, weights_digest
+from worker.pools.handoff import HandoffError, unpack, weights_digest
 from worker.queue.worker_end import WorkerMailbox
 
 DECODE_QUEUE = "miniserve:decode"
@@ -30,7 +30,6 @@ class DecodeEngine(Engine):
         self._pool = DecodeBatching(engine.policy.limits)
         super().__init__(engine.model, self._pool, clock)
         self.observations = HopObservations()
-        self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
 
     def accept(self, delivery: Delivery) -> Completion | None:
@@ -56,7 +55,7 @@ class DecodeEngine(Engine):
             self.model.arena.layers[:, self._token_rows[slot, :num_tokens]] = handed.kv
             self._num_tokens[slot] = num_tokens + 1
             self._last_token[slot] = sequence.output_ids[0] & ID_MASK
-            self._movable.put(slot, handed.decoder)
+            self._decoder.memory[slot] = handed.decoder
             handed.kv = None  # it is in the cache now
         return super()._placed(plan)
 

@@ -1,6 +1,6 @@
 """What a prefill worker gives to a decode worker, as bytes: keys and values of a prompt, and its first token.
 
-A checksum, six numbers, keys and values. The checksum begins with the weights' digest, so bytes of other weights, of
+A checksum, seven numbers, keys and values. The checksum begins with the weights' digest, so bytes of other weights, of
 another version, or with a fault are refused alike, and the prompt is read again.
 """
 
@@ -13,25 +13,15 @@ from hashlib import blake2b
 import numpy as np
 
 from scheduler.pools import Handed
-from worker.model.decoding import GreedyDecoder
+from worker.model.decoding import NUM_REMEMBERED
 from worker.model.weights import Weights
 
-_VERSION = 5
-_SUM_BYTES, _ABOUT_BYTES = 4, 6 * 8
+_VERSION = 6
+_SUM_BYTES, _ABOUT_BYTES = 4, 8 * (3 + NUM_REMEMBERED)
 
 
 class HandoffError(ValueError):
     """Bytes that cannot be used; the request is computed again."""
-
-
-class MovableDecoder(GreedyDecoder):
-    """Its memory of a slot can be taken out, and put in elsewhere."""
-
-    def take(self, slot: int) -> tuple[float, float, int]:
-        return float(self._certainty[slot]), float(self._long[slot]), int(self._free[slot])
-
-    def put(self, slot: int, memory: tuple[float, float, int]) -> None:
-        self._certainty[slot], self._long[slot], self._free[slot] = memory
 
 
 def weights_digest(weights: Weights) -> bytes:
@@ -59,9 +49,9 @@ def unpack(raw: bytes, digest: bytes, shape: tuple[int, int, int]) -> Handed:
     num_bytes = _ABOUT_BYTES + 4 * math.prod(shape)
     if len(body) != num_bytes:
         raise HandoffError(f"{len(body)} bytes, where {num_bytes} are expected")
-    first_id, queue_s, prefill_s, certainty, long, place = np.frombuffer(body, count=6).tolist()
+    first_id, queue_s, prefill_s, *decoder = np.frombuffer(body, count=3 + NUM_REMEMBERED).tolist()
     kv = np.frombuffer(body, dtype=np.float32, offset=_ABOUT_BYTES).reshape(shape)
-    return Handed(int(first_id), queue_s, prefill_s, kv, (certainty, long, int(place)))
+    return Handed(int(first_id), queue_s, prefill_s, kv, decoder)
 
 
 def _checksum(body: bytes, digest: bytes) -> bytes:

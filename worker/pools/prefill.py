@@ -16,7 +16,7 @@ from scheduler.batching import ContinuousBatching
 from scheduler.messages import NO_CAPACITY, Completion, Delivery, FreeCapacity, Inbox, Progress
 from scheduler.pools import Handed
 from worker.engine import Engine
-from worker.pools.handoff import MovableDecoder, pack, weights_digest
+from worker.pools.handoff import pack, weights_digest
 from worker.queue.connection import script
 from worker.queue.worker_end import WorkerMailbox
 
@@ -38,7 +38,6 @@ class PrefillEngine(Engine):
     def __init__(self, engine: Engine, clock: Callable[[], float]) -> None:
         """With the model and the limits of `engine`, which is not used any more."""
         super().__init__(engine.model, ContinuousBatching(replace(engine.policy.limits, role="prefill")), clock)
-        self._movable = self._decoder = MovableDecoder(self.model.config, self.policy.limits.max_slots)
         self._digest = weights_digest(self.model.weights)
 
     def progress(self) -> list[Progress]:
@@ -48,7 +47,7 @@ class PrefillEngine(Engine):
     def _give_away(self, sequence: Delivery) -> ReadPrompt:
         rows = self._token_rows[sequence.slot, : len(sequence.request.prompt_ids)]
         times = sequence.queue_s, sequence.first_token_s - sequence.admitted_s
-        kv, decoder = self.model.arena.layers[:, rows], self._movable.take(sequence.slot)
+        kv, decoder = self.model.arena.layers[:, rows], self._decoder.memory[sequence.slot].tolist()
         handoff = pack(Handed(sequence.output_ids[-1], *times, kv, decoder), self._digest)
         self._free(sequence)
         self.policy.cancel(sequence.request_id)
