@@ -89,6 +89,7 @@ class Part:
     notes: Sequence[Note]
     num_dropped: int  # edits that made no sense
     num_malformed: int  # of those dropped: by the parser
+    is_further: bool = False  # of the same sentence as the one before: it was read clause by clause
 
 
 Steps = Callable[[Iterable[Any]], Iterable[Any]]  # the same items, with a pause behind every few of them
@@ -106,9 +107,10 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
             notes.append(_moved(note, part.start))
         num_dropped += part.num_dropped
         num_malformed += part.num_malformed
-    is_alone = len(parts) == 1 and not skipped
+    firsts = [part for part in parts if not part.is_further]  # for each sentence
+    is_alone = len(firsts) == 1 and not skipped
     language = parts[0].language if is_alone else language_of(reading.text)
-    doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, parts, skipped, in_steps)
+    doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, firsts, skipped, in_steps)
     is_doubtful = not language.is_english
     if is_doubtful and edits:  # what was corrected is English
         language = language_of(" ".join([part.sentence for part in parts if part.edits]))

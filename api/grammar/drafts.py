@@ -5,24 +5,35 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from api.grammar.correction import Note, Part
+from api.grammar.language import Language
 from api.grammar.reading import Reading
 from api.grammar.tokenizer import Prompt
 from scheduler.errors import ServingError
 
 
+class Whole(NamedTuple):
+    """Says of what sentence clauses are."""
+
+    start: int  # as that of a draft
+    sentence: str
+    language: Language
+
+
 @dataclass(slots=True)
 class Draft:
-    """Holds a sentence and its prompt while the model works on it. Nobody changes it."""
+    """Holds a sentence, or a clause of a long one, and its prompt while the model works on it. Nobody changes it."""
 
-    sentence: str
+    sentence: str  # what is read: the whole of it, or the clause
     plain: str  # as model and rules read it, without marks of emphasis; places are the same
     prompt: Prompt
     start: int  # in the reading of the text, in code points
     asked: float  # by its level: a less confident edit is not made
     min_confidence: float  # nor is one below this, but with a note
     notes: tuple[Note, ...] = ()
+    whole: Whole | None = None  # what this is a clause of
 
     @property
     def least(self) -> float:
@@ -39,7 +50,7 @@ class TextDraft:
 
     reading: Reading
     left: Iterator[Draft] = iter(())  # sentences that are not taken yet
-    is_alone: bool = False  # the text is one sentence
+    is_alone: bool = False  # the text is one sentence, read as a whole
     name: str = ""  # what the ids of its sentences have behind that of the request
     num_taken: int = 0
     parts: list[Part] = field(default_factory=list)  # the answers so far

@@ -46,15 +46,16 @@ class Answer:
             end = item.end if isinstance(item, Note) else item.start + len(item.sentence)
             start, end = reading.place(item.start), reading.end(end)
             sentence, place = reading.sent[start:end], self.document.span(start, end)
-            self._num_sentences += 1
-            if place:
+            is_new = isinstance(item, Note) or not item.is_further
+            self._num_sentences += is_new
+            if place and is_new:
                 _append(self._sentence_ranges, self._utf16(place))
             if isinstance(item, Note):
                 self._num_skipped += 1
                 if place and TOO_LONG in self._rules:
                     self._add_match(place, TOO_LONG, sentence, {"message": f"Not checked. {item.detail}"})
                 continue
-            if not item.language.is_english:
+            if is_new and not item.language.is_english:
                 self._doubtful.append(sentence)
             for edit in item.edits:
                 self._add_edit(edit_as_sent(reading, item.start, edit), sentence)
