@@ -20,8 +20,8 @@ class Handed:
     first_id: int  # output id of the first token
     queue_s: float  # as the prefill worker saw it
     prefill_s: float
-    kv: Any = None  # keys and values of the prompt, an array (L, T, 2C)
-    decoder: Sequence[float] = ()  # what the decoder remembers of the sequence
+    kv: Any  # keys and values of the prompt, an array (L, T, 2C)
+    decoder: Sequence[float]  # what the decoder remembers of the sequence
 
 
 class DecodeBatching(ContinuousBatching):

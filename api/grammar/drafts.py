@@ -15,7 +15,7 @@ from scheduler.errors import ServingError
 
 
 class Whole(NamedTuple):
-    """Says of what sentence clauses are."""
+    """Holds the sentence that clauses are cut from."""
 
     start: int  # as that of a draft
     sentence: str
@@ -24,16 +24,19 @@ class Whole(NamedTuple):
 
 @dataclass(slots=True)
 class Draft:
-    """Holds a sentence, or a clause of a long one, and its prompt while the model works on it. Nobody changes it."""
+    """Holds a sentence and its prompt while the model works on it. Nobody changes it.
 
-    sentence: str  # what is read: the whole of it, or the clause
+    A sentence here is what the model reads at once; it may be a clause of a longer one.
+    """
+
+    sentence: str
     plain: str  # as model and rules read it, without marks of emphasis; places are the same
     prompt: Prompt
     start: int  # in the reading of the text, in code points
     asked: float  # by its level: a less confident edit is not made
     min_confidence: float  # nor is one below this, but with a note
     notes: tuple[Note, ...] = ()
-    whole: Whole | None = None  # what this is a clause of
+    whole: Whole | None = None  # the longer one
 
     @property
     def least(self) -> float:

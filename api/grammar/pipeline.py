@@ -198,7 +198,7 @@ def _language_of(draft: Draft) -> Language:
 
 
 def _in_its_sentence(part: Part, draft: Draft) -> Part:
-    """Return the answer for a clause as one for its sentence, the last of several."""
+    """Return the answer for a clause with its places in the sentence."""
     if draft.whole is None:
         return part
     by = draft.start - draft.whole.start
@@ -208,7 +208,6 @@ def _in_its_sentence(part: Part, draft: Draft) -> Part:
         sentence=draft.whole.sentence,
         edits=[replace(edit, start=edit.start + by, end=edit.end + by) for edit in part.edits],
         notes=[note._replace(start=note.start + by, end=note.end + by) for note in part.notes],
-        is_further=by > 0,
     )
 
 

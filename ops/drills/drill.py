@@ -170,7 +170,7 @@ class Stage:
         return answers_per_s(self.ended["peak"])
 
     def sentences(self, number: int) -> list[Question]:
-        """Each a single one, so that a request is one job."""
+        """Each a single one that is read as a whole, so that a request is one job; few are long."""
         pipeline = TextPipeline.load()
         single = (text for text in prompts.load(None, self.seed) if pipeline.prepare_text(text).is_alone)
         return [{"sentence": text} for text, _ in zip(single, range(number), strict=False)]

@@ -29,7 +29,7 @@ RULED = {"numpy", "torch", "miniserve_training", "matplotlib", "flask", "rq"}  #
 MAX_FILE_LINES = 300
 MAX_FUNCTION_LINES = 60
 RAISE = "take lines away, or raise {} by those of your feature and say in the commit what they are for"
-MAX_REQUEST_PATH_LINES = 8_462
+MAX_REQUEST_PATH_LINES = 8_463
 
 # (module prefix, what it may import of ours, what it may import of the ruled libraries); the first that fits counts.
 MAY_IMPORT = (
@@ -187,7 +187,7 @@ def test_no_function_is_longer_than_the_ceiling_and_nine_in_ten_fit_twenty_lines
 
 
 PLUGINS = {
-    "api.tracing": 160, "api.live": 76, "api.learners": 98, "api.languagetool": 499, "api.kept": 180,
+    "api.tracing": 160, "api.live": 76, "api.learners": 98, "api.languagetool": 500, "api.kept": 180,
     "api.streams": 133, "api.observe": 229, "api.openapi": 124, "worker.pools": 274,
 }  # fmt: skip
 

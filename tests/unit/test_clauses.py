@@ -31,8 +31,8 @@ def clauses(sentence: str) -> list[str]:
         "Because the shop near the station has closed[, ]we buys all our bread in town.",
         "Because the shop near the station was closed[, ]we bought all our bread in town.",
         "We lost the match on Sunday[; ]but our trainer was not angry at all[, ]because the boys had played so well.",
-        "My teacher always says to me[ ]that it are never too late for a new start.",
-        "The plan was good on paper[ \u2013 ]nobody asked the people in the village about it.",
+        "The plan was good on paper[ \u2013 ]they asked the people in the village about it.",
+        "My sister has two big dogs[, ]she walk with them to the old mill every day.",
         "I have no car at the moment[ ]so I goes to work by bus every day.",
         "I have no car at the moment so my father goes to work by bus every day.",
     ],
@@ -49,14 +49,25 @@ def test_a_long_sentence_is_cut_where_a_clause_ends(marked: str) -> None:
         "He came home late, and she left.",  # short
         "The method of the old team and all its, and the results of the test are in the book.",  # no verb before it
         "We met the captain of the team, the trainer with the red cap and many old friends of ours.",
-        'He wrote "the team was good, and they have won nearly all the games of the year" on the wall.',
-        "The house (it was built long ago, and it has never been painted since) belongs to my aunt.",
+        'He writes "the team is good, and they have won nearly all the games of the year" on the wall.',
+        'He writes (in "the team is good, and they have won nearly all the games of the year") on the wall.',
+        "The house (it is very old, and it has never been painted before) belongs to my aunt.",
+        "1) My aunt lives here with us, and she have a big dog and two old cats.",
+        "The book *my friend has a cat, and they lives together in a house* is on the table.",
+        "The people who live next to us, I think, are very good to all of us.",
+        "The one thing that he has never liked here, the weather, do not bother me at all.",
+        "My neighbour is so happy about it that he have a party with us every week.",
         "After a long walk to the top of the hill and back, they lied.",
         "Since the shop near the station has closed, we buys all our bread in town.",  # says its tense
         "If we win the big prize next month, I would buy my mum a house.",
         "When my mother was young, she work in a toy factory in the north.",
         "I has seen your old teacher yesterday, and she ask me what you do.",
         "We met your old teacher in town, and she ask me what you do.",
+        "My father went to the shop near the station, and he buy a lot of bread.",
+        "Last week he work in the garden with us, and he live in the old house.",
+        "In 2010 they move to the big house in town, and they buy a new car.",
+        "We go to the lake every day, but if it rains tomorrow, I would stay at home.",
+        "I would buy my mum a house in town, if I win the big prize next month.",
         "",
     ],
 )
@@ -116,6 +127,27 @@ def test_an_edit_of_a_later_clause_has_its_place_in_the_text(before: str) -> Non
 
     assert correction.corrected == before + LONG.replace("swim", "swims")
     assert (before + LONG)[edit.start : edit.end] == "swim"
+
+
+def test_a_later_clause_has_the_apostrophes_of_its_sentence_and_places_in_its_units() -> None:
+    text = "\U0001f600 It\u2019s a big old house near us, and he do not like it at all."
+    draft = PIPELINE.prepare_text(text, offsets="utf16")
+    edits = [[], [ScriptEdit(1, 2, "doesn't", Reason.SVA_SG)]]
+    PIPELINE.add_answers(draft, zip(draft.take(), outputs(*edits), strict=True))
+
+    correction = PIPELINE.conclude_text(draft)
+
+    assert correction.corrected == text.replace("do not", "doesn\u2019t")
+    assert [(edit.start, edit.end) for edit in correction.edits] == [(text.index("do") + 1, text.index("not") + 4)]
+
+
+def test_an_edit_refused_in_a_later_clause_of_a_foreign_sentence_is_worth_a_note() -> None:
+    foreign = "Der Mann is in haus mit der Frau, and they was nicht in Stadt."
+    text = f"We were at home and it was late. {foreign}"
+
+    notes = conclude_text(text, outputs([], [], [ScriptEdit(1, 1, "were", Reason.SVA_BE)])).notes
+
+    assert [(note.code, text[note.start : note.end]) for note in notes] == [(NoteCode.NOT_ENGLISH, foreign)]
 
 
 def test_a_foreign_sentence_is_noted_once_and_as_a_whole() -> None:

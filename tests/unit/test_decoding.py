@@ -64,11 +64,11 @@ def test_an_edit_begins_behind_the_last_one(first: list[int], likely: dict[int, 
         (3, [{place(3): 9.0, place(2): 4.0}], place(2)),
         (3, [place(0), WORD, SURE_TAG, {place(3): 9.0, place(1): 4.0}], place(1)),
         (4, [place(3), WORD, SURE_TAG, {place(4): 9.0}], EOS_ID),
+        (4, [place(2), {X2_ID: 9.0, WORD: 4.0}], X2_ID),
+        (3, [place(2), {X2_ID: 9.0, WORD: 4.0}], WORD),  # of two words, and it is the last one
     ],
 )
-def test_an_edit_begins_at_a_word_of_the_sentence(
-    num_words: int, steps: list[int | dict[int, float]], chosen: int
-) -> None:
+def test_an_edit_is_of_words_of_the_sentence(num_words: int, steps: list[int | dict[int, float]], chosen: int) -> None:
     assert written(GreedyDecoder(BIASED, 8), *steps, num_words=num_words)[-1] == chosen
 
 

@@ -16,7 +16,7 @@ from scheduler.messages import EOS_ID, EVEN_ODDS, ID_BITS, LOG_ODDS_PER_STEP, MA
 from worker.model.weights import ModelConfig
 
 MOST_CERTAINTY = 7.0  # more says no more
-NUM_REMEMBERED = 4  # numbers a slot
+NUM_REMEMBERED = 4  # numbers of each slot
 _PLACES = X2_ID + 1  # <p0>, the first of MAX_WORDS
 LONG_SHARE = ((np.arange(256) - 12) / 8).clip(0.0, 1.0)  # how long a sentence is, by prompt tokens: 0 to 12, 1 from 20
 
@@ -53,6 +53,7 @@ class GreedyDecoder:
         for row, (*_, free, end) in zip(first_steps, self.memory[slots[first_steps]].tolist(), strict=True):
             logits[row, _PLACES : int(free)] = -np.inf
             logits[row, int(end) : _PLACES + MAX_WORDS] = -np.inf
+        logits[last + 1 == self._end[slots], X2_ID] = -np.inf  # the last word is one
         tokens = logits.argmax(axis=1)
         self._free[slots[first_steps]] = tokens[first_steps] + 1
         self._certainty[slots[first_steps]] = logits[first_steps, tokens[first_steps]] - logits[first_steps, EOS_ID]

@@ -12,6 +12,7 @@ from typing import Any
 from api.grammar.clauses import find_clauses
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
+from api.grammar.unread import end_of_label
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
@@ -80,9 +81,10 @@ class Mix:
 
 
 def as_read(example: Example, words: VerbWords, rng: random.Random) -> Example:
-    """One clause of a sentence that the API would cut; one with a mistake where there is one."""
+    """One clause of a sentence that the API would cut, without its opening; one with a mistake where there is one."""
     clauses, wanted = [], []
     for start, end in find_clauses(example.sentence, words):
+        start += end_of_label(example.sentence[start:end])
         text, first = example.sentence[start:end], count_words(example.sentence[:start])
         last = first + count_words(text) - 1
         own = [edit for edit in example.edits if edit.word <= last and edit.word + edit.num_words > first]
