@@ -27,9 +27,10 @@ _CUT = re.compile(
     re.IGNORECASE,
 )
 _SET_APART = re.compile('["()\\[\\]<>*_`\u00ab\u00bb\u2018\u201c\u201d]')  # quotations, brackets, emphasis
-_SUBORDINATE = re.compile(  # says the tense of the clause behind it
+_SUBORDINATE = re.compile(  # what the clause behind it hangs on
     r"(?:\A|[,;:]|\s[-\u2013\u2014])\s*+(?:(?:and|but|so|or|yet|that|even|only|just|because|then)\s++)*+"
-    r"(?:if|when|while|unless|until|before|after|as|by the time|in case|provided|since|once|whenever|(?:al)?though)\b",
+    r"(?:if|let|when(?:ever)?|while|unless|until|before|after|as|by the time|in case|provided|since|once|(?:al)?though)"
+    r"\b",
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]+(?:['\u2019][a-z]+)?|\d+")

@@ -56,6 +56,9 @@ def test_a_long_sentence_is_cut_where_a_clause_ends(marked: str) -> None:
         "The book *my friend has a cat, and they lives together in a house* is on the table.",
         "The people who live next to us, I think, are very good to all of us.",
         "The one thing that he has never liked here, the weather, do not bother me at all.",
+        "Let him say what he wants to all of us, and his wife say what she wants.",
+        "My aunt, who lives in the town, and her brother are with us this year.",
+        "Everyone in the village knows that my wife and I are very happy here.",
         "My neighbour is so happy about it that he have a party with us every week.",
         "After a long walk to the top of the hill and back, they lied.",
         "Since the shop near the station has closed, we buys all our bread in town.",  # says its tense
