@@ -14,7 +14,9 @@ from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
+from api.streams.routes import EditStream
 from scheduler.errors import SentenceTooLong
+from scheduler.messages import Completion, FinishReason
 from tests.corrections import PIPELINE, TOKENIZER, conclude_text
 
 WORDS = VerbWords(VerbTable.load())
@@ -142,6 +144,16 @@ def test_a_later_clause_has_the_apostrophes_of_its_sentence_and_places_in_its_un
 
     assert correction.corrected == text.replace("do not", "doesn\u2019t")
     assert [(edit.start, edit.end) for edit in correction.edits] == [(text.index("do") + 1, text.index("not") + 4)]
+
+
+def test_a_stream_gives_the_edits_of_a_clause_their_places_in_the_text() -> None:
+    draft = PIPELINE.prepare_text("He came. " + LONG)
+    stream = EditStream(PIPELINE, draft.reading, draft.take())
+    done = [Completion("id", FinishReason.STOP, tuple(ids)) for ids in outputs([], [], [SWIMS])]
+
+    assert stream.new_edits([done[0], (), tuple(done[2].output_ids[:-2])]) == []
+    (edit,) = stream.new_edits(done)
+    assert ("He came. " + LONG)[edit.start : edit.end] == "swim"
 
 
 def test_an_edit_refused_in_a_later_clause_of_a_foreign_sentence_is_worth_a_note() -> None:
