@@ -80,7 +80,7 @@ class Correction:
 
 @dataclass(slots=True)
 class Part:
-    """Holds the answer for a sentence, or for a clause of it, with places in the sentence, which begins at `start`."""
+    """Holds the answer for a sentence, with places in the sentence as it is read, which begins at `start`."""
 
     start: int
     sentence: str
@@ -106,12 +106,12 @@ def put_together(reading: Reading, parts: Sequence[Part], skipped: Sequence[Note
             notes.append(_moved(note, part.start))
         num_dropped += part.num_dropped
         num_malformed += part.num_malformed
-    is_alone = not skipped and bool(parts) and parts[-1].start == parts[0].start
+    is_alone = len(parts) == 1 and not skipped
     language = parts[0].language if is_alone else language_of(reading.text)
     doubtful, are_noted = ([], False) if is_alone else _doubtful(reading, parts, skipped, in_steps)
     is_doubtful = not language.is_english
     if is_doubtful and edits:  # what was corrected is English
-        language = language_of(" ".join({part.start: part.sentence for part in parts if part.edits}.values()))
+        language = language_of(" ".join([part.sentence for part in parts if part.edits]))
     if are_noted or is_doubtful:
         places = [(start, start + len(text)) for start, text in doubtful] or [(0, len(reading.text))]
         notes += [Note(NoteCode.NOT_ENGLISH, *place, "It seems not to be English.") for place in places]
@@ -149,7 +149,7 @@ def _doubtful(
     """
     foreign = [part for part in parts if not part.language.is_english]
     unread = [(note.start, reading.text[note.start : note.end]) for note in in_steps(skipped)]
-    doubtful = [*{part.start: part.sentence for part in foreign}.items()]
+    doubtful = [(part.start, part.sentence) for part in foreign]
     doubtful += [(start, text) for start, text in unread if not seems_english(text)]
     are_noted = any(part.num_dropped for part in foreign) or are_foreign([text for _, text in doubtful])
     return doubtful, are_noted

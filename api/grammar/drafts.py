@@ -5,29 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import NamedTuple
 
 from api.grammar.correction import Note, Part
-from api.grammar.language import Language
 from api.grammar.reading import Reading
 from api.grammar.tokenizer import Prompt
 from scheduler.errors import ServingError
 
 
-class Whole(NamedTuple):
-    """Holds the sentence that clauses are cut from."""
-
-    start: int  # as that of a draft
-    sentence: str
-    language: Language
-
-
 @dataclass(slots=True)
 class Draft:
-    """Holds a sentence and its prompt while the model works on it. Nobody changes it.
-
-    A sentence here is what the model reads at once; it may be a clause of a longer one.
-    """
+    """Holds a sentence and its prompt while the model works on it. Nobody changes it."""
 
     sentence: str
     plain: str  # as model and rules read it, without marks of emphasis; places are the same
@@ -36,7 +23,6 @@ class Draft:
     asked: float  # by its level: a less confident edit is not made
     min_confidence: float  # nor is one below this, but with a note
     notes: tuple[Note, ...] = ()
-    whole: Whole | None = None  # the longer one
 
     @property
     def least(self) -> float:
@@ -53,7 +39,7 @@ class TextDraft:
 
     reading: Reading
     left: Iterator[Draft] = iter(())  # sentences that are not taken yet
-    is_alone: bool = False  # the text is one sentence, read as a whole
+    is_alone: bool = False  # the text is one sentence
     name: str = ""  # what the ids of its sentences have behind that of the request
     num_taken: int = 0
     parts: list[Part] = field(default_factory=list)  # the answers so far

@@ -160,10 +160,8 @@ class EditMaker:
     def _cased(self, draft: Draft, edit: Proposal) -> tuple[str, ...]:
         """Return the replacement with the capitals and apostrophes of the sentence."""
         is_upper = is_in_capitals(draft.plain) and len(draft.prompt.words) > 1
-        whole = draft.whole
-        has_curly = "\u2019" in (whole.sentence if whole else draft.plain)
-        is_start = edit.word == 0 and (whole is None or whole.start == draft.start)
-        return match_case(edit.source, edit.replacement, has_curly, is_start=is_start, is_upper=is_upper)
+        has_curly = "\u2019" in draft.plain
+        return match_case(edit.source, edit.replacement, has_curly, is_start=edit.word == 0, is_upper=is_upper)
 
 
 def proposals_of(draft: Draft, edits: Sequence[ScriptEdit]) -> list[Proposal]:

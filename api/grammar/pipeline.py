@@ -7,18 +7,16 @@ Concluding never raises: an edit without sense is dropped and counted. Outside o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from math import exp
 from typing import Literal, TypeVar
 
-from api.grammar.clauses import find_clauses
 from api.grammar.correction import Correction, Edit, Note, NoteCode, Part, left_out, notes_on_links, put_together
-from api.grammar.drafts import Draft, TextDraft, Whole
+from api.grammar.drafts import Draft, TextDraft
 from api.grammar.edit_script import EOS_ID, parse_script
 from api.grammar.edits import EditMaker, proposals_of
-from api.grammar.language import Language, language_of
+from api.grammar.language import language_of, seems_english
 from api.grammar.reading import Offsets, Reading, read
 from api.grammar.sentences import find_sentences, go_on
 from api.grammar.surface import in_small_letters
@@ -87,8 +85,8 @@ class TextPipeline:
         places = find_sentences(reading.text, self.pause)
         first = [*islice(places, 2)]
         if len(first) < 2:
-            drafts = self._drafts(reading.text, 0, min_confidence, asked)
-            return TextDraft(reading, iter(drafts), is_alone=len(drafts) == 1)
+            alone = self.prepare(reading.text, 0, min_confidence, asked)
+            return TextDraft(reading, iter((alone,)), is_alone=True)
         return self._text(reading, chain(first, places), min_confidence, asked)
 
     def prepare_document(self, text: str, level: Level = "quiet") -> TextDraft:
@@ -104,21 +102,9 @@ class TextPipeline:
     def _sentences(self, draft: TextDraft, places: Iterable[tuple[int, int]], *least: float) -> Iterator[Draft]:
         for start, end in self.in_steps(places):
             try:
-                yield from self._drafts(draft.reading.text[start:end], start, *least)
+                yield self.prepare(draft.reading.text[start:end], start, *least)
             except (SentenceTooLong, InvalidRequest) as error:
                 draft.skipped.append(Note(NoteCode.TOO_LONG, start, end, str(error)))
-
-    def _drafts(self, sentence: str, start: int, *least: float) -> list[Draft]:
-        """Return the clauses of a sentence, or the one draft of it. Raises SentenceTooLong, InvalidRequest."""
-        clauses = find_clauses(sentence, self._words) if len(sentence) <= _LONG else []
-        if len(clauses) > 1:
-            whole = Whole(start, sentence, language_of(sentence))
-            with suppress(SentenceTooLong):
-                return [
-                    replace(self.prepare(sentence[at:end], start + at, *least), whole=whole)
-                    for at, end in self.in_steps(clauses)
-                ]
-        return [self.prepare(sentence, start, *least)]
 
     def prepare(self, sentence: str, start: int = 0, min_confidence: float = 0.0, asked: float = 0.0) -> Draft:
         """Encode one sentence. Raises SentenceTooLong, and InvalidRequest where blanks alone make it too long."""
@@ -150,7 +136,7 @@ class TextPipeline:
 
     def add_answers(self, draft: TextDraft, answers: Iterable[tuple[Draft, Sequence[int]]]) -> None:
         """Note the outputs of the model for sentences of the text."""
-        draft.parts += [_in_its_sentence(self.part(*answer), answer[0]) for answer in self.in_steps(answers)]
+        draft.parts += [self.part(*answer) for answer in self.in_steps(answers)]
 
     def conclude_text(self, draft: TextDraft) -> Correction:
         """Apply the answers for the sentences to the text."""
@@ -163,7 +149,7 @@ class TextPipeline:
     def part(self, draft: Draft, output_ids: Sequence[int]) -> Part:
         """Return the answer for a sentence."""
         script = parse_script(self._tokenizer, output_ids, len(draft.prompt.words))
-        language = _language_of(draft)
+        language = language_of(draft.sentence)
         notes = [*draft.notes]
         edits: Sequence[Edit] = ()
         num_senseless = 0
@@ -189,26 +175,8 @@ class TextPipeline:
         num_certain = next((rank for rank in range(last) if self._edits.is_alone(proposals, rank)), last)
         if num_certain < 1:
             return ()
-        edits, _ = self._edits.make(draft, proposals, num_certain, _language_of(draft).is_english)
+        edits, _ = self._edits.make(draft, proposals, num_certain, seems_english(draft.sentence))
         return tuple([edit for edit in edits if edit.confidence >= draft.least])
-
-
-def _language_of(draft: Draft) -> Language:
-    return draft.whole.language if draft.whole else language_of(draft.sentence)
-
-
-def _in_its_sentence(part: Part, draft: Draft) -> Part:
-    """Return the answer for a clause with its places in the sentence."""
-    if draft.whole is None:
-        return part
-    by = draft.start - draft.whole.start
-    return replace(
-        part,
-        start=draft.whole.start,
-        sentence=draft.whole.sentence,
-        edits=[replace(edit, start=edit.start + by, end=edit.end + by) for edit in part.edits],
-        notes=[note._replace(start=note.start + by, end=note.end + by) for note in part.notes],
-    )
 
 
 def _least_confidence(strictness: float) -> float:

@@ -35,7 +35,6 @@ class Answer:
         self._matches, self._sentence_ranges = bytearray(), bytearray()  # as JSON: of a long document megabytes
         self._doubtful: list[str] = []  # sentences that by themselves seem not to be English
         self._num_sentences = self._num_skipped = 0
-        self._last_start = -1
         self.is_cut = False  # it ended before all sentences were added
         self.failure: ServingError | None = None  # why sentences are missing that could have been checked
 
@@ -47,16 +46,15 @@ class Answer:
             end = item.end if isinstance(item, Note) else item.start + len(item.sentence)
             start, end = reading.place(item.start), reading.end(end)
             sentence, place = reading.sent[start:end], self.document.span(start, end)
-            is_new, self._last_start = item.start != self._last_start, item.start  # no further clause
-            self._num_sentences += is_new
-            if place and is_new:
+            self._num_sentences += 1
+            if place:
                 _append(self._sentence_ranges, self._utf16(place))
             if isinstance(item, Note):
                 self._num_skipped += 1
                 if place and TOO_LONG in self._rules:
                     self._add_match(place, TOO_LONG, sentence, {"message": f"Not checked. {item.detail}"})
                 continue
-            if is_new and not item.language.is_english:
+            if not item.language.is_english:
                 self._doubtful.append(sentence)
             for edit in item.edits:
                 self._add_edit(edit_as_sent(reading, item.start, edit), sentence)

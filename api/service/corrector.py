@@ -241,7 +241,7 @@ def _check_kept(exchange: Exchange, body: Body) -> None:
     if len(exchange.requests) <= MOST_KEPT:
         return
     field = "sentences" if isinstance(body, BatchBody) else "sentence"
-    what = f"`{field}` holds more than {MOST_KEPT} sentences or clauses, the most with `Prefer: respond-async` or an"
+    what = f"`{field}` holds more than {MOST_KEPT} sentences, the most with `Prefer: respond-async` or an"
     raise InvalidRequest(field, f"{what} `Idempotency-Key`. Send it in parts, or without them and wait for the answer.")
 
 

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from api.grammar.pipeline import TextPipeline
+from api.grammar.sentences import find_sentences
 from ops.drills.conservation import Counts, Watch, summary
 from ops.drills.figures import Bar, Check, Figures, answers_per_s, figures_of, latency_ms
 from ops.drills.probing import asking, probe_figures
@@ -170,9 +170,8 @@ class Stage:
         return answers_per_s(self.ended["peak"])
 
     def sentences(self, number: int) -> list[Question]:
-        """Each a single one that is read as a whole, so that a request is one job; few are long."""
-        pipeline = TextPipeline.load()
-        single = (text for text in prompts.load(None, self.seed) if pipeline.prepare_text(text).is_alone)
+        """Each a single one, so that a request is one job."""
+        single = (text for text in prompts.load(None, self.seed) if len([*find_sentences(text)]) == 1)
         return [{"sentence": text} for text, _ in zip(single, range(number), strict=False)]
 
     def is_wrong(self, one: Exchange) -> bool:

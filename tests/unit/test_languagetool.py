@@ -58,16 +58,6 @@ def test_the_context_is_one_line_around_the_match(client: FlaskClient) -> None:
     assert utf16(context["text"], context["offset"], context["length"]) == "goed"
 
 
-def test_a_sentence_that_is_read_by_clauses_is_one_sentence(client: FlaskClient, mailbox: FakeMailbox) -> None:
-    long_one = "He goed to the big market in town with us, they goed to the old town hall."
-
-    document = check(client, f"He came. {long_one}").get_json()
-
-    assert [len(exchange.requests) for exchange in mailbox.exchanges] == [3]
-    assert document["sentenceRanges"] == [[0, 8], [9, 9 + len(long_one)]]
-    assert [(match["sentence"], match["offset"]) for match in document["matches"]] == [(long_one, 12), (long_one, 57)]
-
-
 def test_markup_is_not_read_and_its_length_counts(client: FlaskClient) -> None:
     parts = [{"text": "He "}, {"markup": "<b>"}, {"text": "goed"}, {"markup": "</b>"}, {"text": " to \U0001f600."},
              {"markup": "<br>", "interpretAs": "\n\n"}, {"text": "They goed"}]  # fmt: skip

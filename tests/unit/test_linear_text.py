@@ -16,7 +16,6 @@ import pytest
 
 import api.grammar
 from api.grammar import pipeline, tokenizer
-from api.grammar.clauses import find_clauses
 from api.grammar.edit_script import FIRST_POSITION_ID, REASONS, TAG_IDS
 from api.grammar.pipeline import TextPipeline
 from api.grammar.reasons import Reason
@@ -48,7 +47,6 @@ UNITS = {
     "equal signs": "=",
     "dotted tokens": "aB3." * 11 + " ",
     "verbs": "goed ", "contractions": "don't ", "moves": "I goed to school yesterday. ",
-    "clauses": "he is here with us, and he are ", "joints": ", and", "open clauses": "(he is here with us, he are ",
 }  # fmt: skip
 ALL = 10**6
 BOUNDS = [
@@ -154,7 +152,6 @@ STEPS: dict[str, Callable[[str], object]] = {
     "sentences": lambda text: list(find_sentences(text)),
     "pieces": split_pieces,
     "words": count_words,
-    "clauses": lambda text: find_clauses(text, PIPELINE._words),
     "correct": correct,
 }
 

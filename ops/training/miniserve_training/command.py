@@ -67,15 +67,14 @@ def train(corpora: tuple[Path, ...], out: Path, recipe: Path, **how: Any) -> Non
         how["start_from"] = how["start_from"] or recipe.parent / named
     trained = out / "trained.safetensors"
     try:
-        seeds = steps.pop("seeds")
-        runs = [TrainOptions(corpora=corpora, out=out / f"seed-{seed}", seed=seed, **steps, **how) for seed in seeds]
-    except (KeyError, TypeError) as error:
+        options = TrainOptions(corpora=corpora, out=out, **steps, **how)
+    except TypeError as error:
         raise click.ClickException(f"{recipe}: {error}") from None
-    from miniserve_training.model import export, loop
+    from miniserve_training.model import loop
 
     try:
         if not trained.exists():
-            export.write_mean([loop.train(run) for run in runs], trained)
+            loop.train(options)
     except ValueError as error:
         raise click.ClickException(str(error)) from None
     natural.write_files(out / "natural", corpora)

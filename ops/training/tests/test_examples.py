@@ -13,12 +13,11 @@ from tagged_text import VERBS, maker, many_examples, tagged
 
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
-from api.grammar.verb_words import VerbWords
 from api.grammar.words import count_words
 from miniserve_training.text.corpus import TaggedSentence
 from miniserve_training.text.edits import apply_edits
 from miniserve_training.text.longer import MOST_WORDS, Joiner, tense_of
-from miniserve_training.text.maker import Example, ExampleMaker, as_read
+from miniserve_training.text.maker import ExampleMaker
 from miniserve_training.text.noise import _chat, add_slips
 from miniserve_training.text.sampling import CandidateIndex
 from miniserve_training.text.surface import Span, _add_emoji, frame, shout
@@ -43,7 +42,7 @@ def test_half_of_the_examples_are_right_and_some_are_long_unmarked_or_curly() ->
         share.update(curly="\u2019" in one.sentence, beside=_has_neighbours(one.edits))
 
     assert 0.48 < share["right"] / len(examples) < 0.56
-    assert 0.004 < share["long"] / len(examples) < 0.14  # what is not cut into clauses
+    assert 0.03 < share["long"] / len(examples) < 0.14
     assert share["unmarked"] > len(examples) // 6 and share["curly"] and share["beside"]
 
 
@@ -144,22 +143,6 @@ def test_a_slip_is_the_same_on_both_sides_and_touches_no_word_that_may_be_a_verb
         wrong, right = texts(written)
         assert wrong == right
         assert all(verb in wrong.replace("  ", " ") for verb in ("walked", "said", " to "))
-
-
-def test_of_a_long_sentence_one_clause_is_learnt_that_with_a_mistake_if_there_is_one() -> None:
-    sentence = "My uncle is a cook in a big hotel, but he go to work by bus, and he are often late for it."
-    edits = (ScriptEdit(11, 1, "goes", Reason.SVA_SG), ScriptEdit(18, 1, "is", Reason.SVA_BE))
-    whole = Example(sentence, apply_edits(sentence, edits), edits, "a source")
-    drawn = [as_read(whole, VerbWords(VERBS), random.Random(seed)) for seed in range(20)]
-    right = [as_read(replace(whole, edits=()), VerbWords(VERBS), random.Random(seed)) for seed in range(20)]
-
-    assert {one.sentence: (one.corrected, one.edits) for one in drawn} == {
-        "he go to work by bus": ("he goes to work by bus", (replace(edits[0], word=1),)),
-        "he are often late for it.": ("he is often late for it.", (replace(edits[1], word=1),)),
-    }
-    assert {one.sentence for one in right} == {
-        "My uncle is a cook in a big hotel", "he go to work by bus", "he are often late for it."
-    }  # fmt: skip
 
 
 def test_chat_spelling_changes_whole_words_alone() -> None:

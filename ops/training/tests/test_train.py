@@ -21,7 +21,7 @@ from api.grammar.tokenizer import Tokenizer
 from miniserve_training import command
 from miniserve_training.model import loop, streams
 from miniserve_training.model.batches import Batch, Encoded, collate
-from miniserve_training.model.export import read_twin, write_mean, write_weights
+from miniserve_training.model.export import read_twin, write_weights
 from miniserve_training.model.streams import background_batches
 from miniserve_training.model.twin import Twin, TwinConfig
 from miniserve_training.options import TrainOptions
@@ -49,7 +49,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(corpus: Path, tmp_path: Path, *options: str, more: str = "") -> Result:
-    (tmp_path / "recipe.toml").write_text(f"examples = 40\ntokens_per_batch = 400\nseeds = [4, 5]\n{more}\n")
+    (tmp_path / "recipe.toml").write_text(f"examples = 40\ntokens_per_batch = 400\nseed = 4\n{more}\n")
     arguments = ["train", str(corpus), "--recipe", str(tmp_path / "recipe.toml"), "--out", str(tmp_path / "out")]
     return CliRunner().invoke(command.main, [*arguments, "--device", "cpu", *options])
 
@@ -74,13 +74,12 @@ def test_one_command_ends_in_calibrated_weights_that_tell_how_to_make_them_again
     assert (weights.config.num_layers, weights.config.width) == (1, 64)
     assert weights.config.calibration
     with safe_open(path, framework="numpy") as file:
-        told, other = json.loads(file.metadata()["trained"])
+        told = json.loads(file.metadata()["trained"])
     assert told["examples"] >= 40 and told["tokens"] > 0 and told["elapsed_s"] > 0
     assert (told["seed"], told["top_rate"], told["corpora"].keys()) == (4, 1.0, {corpus.name})
     assert told["start_from"]["trained"] == {"examples": 7} and told["lines"].keys() == {"read.txt"}
     assert told["hardware"] and told["commits"] and told["date"] and told["torch"]
-    assert other["seed"] == 5
-    with (tmp_path / "out" / "seed-4" / "metrics.csv").open() as file:
+    with (tmp_path / "out" / "metrics.csv").open() as file:
         assert int([*csv.DictReader(file)][-1]["examples"]) == told["examples"]
 
     monkeypatch.setattr(loop, "train", lambda _: pytest.fail("a step whose file is there was done again"))
@@ -99,15 +98,6 @@ def test_lines_of_a_file_are_learnt_from_next_to_those_of_the_package(
 
     assert taken == [*written.load(), written.parse(line)]
     assert refused.exit_code == 1 and "read.txt, line 1: {goes} has no wrong version" in refused.output
-
-
-def test_what_ships_is_the_mean_of_the_runs(tmp_path: Path) -> None:
-    runs = [weights_file(tmp_path / f"{name}.safetensors") for name in "ab"]
-
-    write_mean(runs, tmp_path / "mean.safetensors")
-
-    a, b, mean = (read_twin(path, TOKENIZER).tok_emb for path in (*runs, tmp_path / "mean.safetensors"))
-    assert torch.allclose(mean, (a + b) / 2, atol=1e-6) and not torch.equal(a, b)
 
 
 def test_a_run_goes_on_from_its_checkpoint(corpus: Path, tmp_path: Path) -> None:
@@ -141,7 +131,7 @@ def test_a_recipe_with_a_misspelt_key_and_a_clone_without_development_sets_are_r
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert {"everyday.jsonl", "blind-1.jsonl"} <= {path.name for path in command._development_sets()}
-    (tmp_path / "other.toml").write_text("seeds = [1]\nexampels = 40\n")
+    (tmp_path / "other.toml").write_text("exampels = 40\n")
     assert "exampels" in run(corpus, tmp_path, "--recipe", str(tmp_path / "other.toml")).output
 
     assert "none are named: --start-from" in run(corpus, tmp_path, more="start_share = 0.5").output

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,19 +59,6 @@ def export(trainer: Trainer, started: Twin, tokenizer: Tokenizer, path: Path) ->
     return path
 
 
-def write_mean(runs: Sequence[Path], path: Path) -> None:
-    """Write the mean of the weights of several runs, which is better than each (Wortsman et al., 2022)."""
-    told: list[object] = []
-    mean: dict[str, torch.Tensor] = {}
-    for run in runs:
-        with safe_open(run, framework="pt") as file:
-            metadata = file.metadata()
-            told.append(json.loads(metadata["trained"]))
-            for name in file.keys():  # noqa: SIM118
-                mean[name] = mean.get(name, 0) + file.get_tensor(name) / len(runs)
-    _write(mean, path, metadata | {"trained": json.dumps(told)})
-
-
 def _provenance(trainer: Trainer) -> dict[str, object]:
     """What the model card says about a run, and what is needed to repeat it."""
     options = trainer.options
@@ -95,10 +81,6 @@ def write_weights(twin: Twin, path: Path, tokenizer_fingerprint: str, trained: s
                 "fingerprint": fingerprint(config, tokenizer_fingerprint), "trained": trained}  # fmt: skip
     weights = {name: tensor.detach().float().cpu().contiguous()
                for name, tensor in twin.state_dict().items() if name not in TRAINING_ONLY}  # fmt: skip
-    _write(weights, path, metadata)
-
-
-def _write(weights: dict[str, torch.Tensor], path: Path, metadata: dict[str, str]) -> None:
     save_file(weights, path, metadata=metadata)
     path.with_suffix(".sha256").write_text(f"{digest(path)}  {path.name}\n")
     path.chmod(0o644)  # the library leaves it to its owner alone, which no other user of the package could read

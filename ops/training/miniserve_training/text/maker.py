@@ -9,11 +9,8 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any
 
-from api.grammar.clauses import find_clauses
 from api.grammar.edit_script import ScriptEdit
 from api.grammar.reasons import Reason
-from api.grammar.unread import end_of_label
-from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import VerbTable
 from api.grammar.words import count_words
 from miniserve_training.text.corpus import TaggedSentence
@@ -80,24 +77,6 @@ class Mix:
     right_prose: float = 0.7  # of prose: what is written for readers is more often right than what learners write
 
 
-def as_read(example: Example, words: VerbWords, rng: random.Random) -> Example:
-    """One clause of a sentence that the API would cut, without its opening; one with a mistake where there is one."""
-    clauses, wanted = [], []
-    for start, end in find_clauses(example.sentence, words):
-        start += end_of_label(example.sentence[start:end])
-        text, first = example.sentence[start:end], count_words(example.sentence[:start])
-        last = first + count_words(text) - 1
-        own = [edit for edit in example.edits if edit.word <= last and edit.word + edit.num_words > first]
-        if any(edit.word < first or edit.word + edit.num_words - 1 > last for edit in own):
-            return example
-        edits = _moved(own, -first)
-        clauses.append(Example(text, apply_edits(text, edits), edits, example.source))
-        wanted += clauses[-1:] if edits else []
-    if len(clauses) == 1:
-        return example
-    return rng.choice(wanted or clauses)
-
-
 class ExampleMaker:
     """Knows every corruption of its sentences; finds them once and keeps them."""
 
@@ -120,7 +99,6 @@ class ExampleMaker:
         small_words = frozenset(token.text for one in sentences for token in one.tokens if token.text.islower())
         self._written = Written(mix.written, small_words, Swaps(verbs.is_form)) if mix.written else None
         self._index: CandidateIndex | None = None
-        self._words = VerbWords(verbs)
 
     def candidates(self, sentence: TaggedSentence) -> tuple[Candidate, ...]:
         """Every certain corruption of the sentence, in order of position."""
@@ -150,7 +128,7 @@ class ExampleMaker:
                 part = (self._clean_sentence(rng, index), ()) if is_clean else _corruption(index, rng)
             if rng.random() < _JOINED_SHARE:
                 part = self._joiner.lengthen(part, rng)
-            yield as_read(self._example(*part, rng), self._words, rng)
+            yield self._example(*part, rng)
 
     def find_candidates(self, num_processes: int) -> None:
         """Find them now, in so many processes: most of the time before the first example."""

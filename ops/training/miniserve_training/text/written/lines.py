@@ -27,7 +27,7 @@ FOLDER = Path(__file__).with_name("sentences")
 HELD_OUT_PER_MILLE = 40
 # A line of short frames stands for dozens of sentences by its choices, so it is drawn as often as so many lines; those
 # of kinds that weights which shipped had wrong, more often, and the newest, which no weights have seen.
-_DRAWS = {"frames_": 40, "kinds_": 120, "wave8_": 4, "wave9_": 12}
+_DRAWS = {"frames_": 40, "kinds_": 120, "wave8_": 6}
 _SECOND_MISTAKE_SHARE = 0.5  # of the other places of a broken line
 _PART = re.compile(r"\[([^\[\]{}]*)\]|\{([^{}\[\]]*)\}|([^\[\]{}]+)")
 
