@@ -37,6 +37,13 @@ def _is_a_visit(context: Context) -> bool:
     return context.edit.source[-1].lower() == "been" and context.after[:1] == ["to"]
 
 
+def _asks_of_two(context: Context) -> bool:
+    """Return whether a subject stands before the question of another one: "He [did it get]?"."""
+    do, subject = [*context.edit.replacement, *context.after, "", ""][:2]
+    is_question = do.lower() in word_sets.DO_PARTS and subject.lower() in word_sets.SUBJECT_PRONOUNS
+    return is_question and not word_sets.CERTAIN_SUBJECTS.isdisjoint(context.before[-1:])
+
+
 _OF_ONE = (
     agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
     agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people,
@@ -80,7 +87,7 @@ _VETOES: dict[Reason, tuple[Callable[[Context], bool], ...]] = {
         prepositions.is_help,
     ),
     Reason.NO_WILL: (fragments.is_of_no_time,),
-    Reason.DO_SUPPORT: (nouns.loses_do, fragments.is_without_subject, fragments.asks_for_a_reason),
+    Reason.DO_SUPPORT: (nouns.loses_do, fragments.is_without_subject, fragments.asks_for_a_reason, _asks_of_two),
 }  # fmt: skip
 
 
