@@ -46,7 +46,7 @@ def _asks_of_two(context: Context) -> bool:
 
 _OF_ONE = (
     agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
-    agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people,
+    agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people, agreement.is_of_a_group,
 )  # fmt: skip
 _OF_MANY = (agreement.is_of_one_thing, agreement.is_of_a_quoted_name, tokens.is_of_code)
 _OF_NOUNS = (auxiliaries.is_before_a_verb, agreement.is_of_an_object)
