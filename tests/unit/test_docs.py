@@ -177,10 +177,3 @@ def test_every_attack_in_the_table_has_tests_that_exist() -> None:
 
     assert [row[0] for row in rows] == list(named) and len(rows) >= 30
     assert all(named.values()) and set().union(*named.values()) - _tests() == set()
-
-
-def test_what_the_changelog_names_of_the_coming_release_exists() -> None:
-    coming = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("\n## [1.0.0]")[0]
-
-    assert {name for name in re.findall(r"tests/[\w/]+\.py", coming) if not (ROOT / name).exists()} == set()
-    assert set(re.findall(r"::(test_\w+)", coming)) - _tests() == set()
