@@ -159,8 +159,9 @@ def is_of_a_group(context: Context) -> bool:
     pairs = enumerate(zip([";", *words], words, strict=False))
     starts = [at for at, (previous, word) in pairs if word in _OF_GROUPS and previous in _BEFORE_A_GROUP]
     subject = subject_of(context, words[starts[-1] :]) if starts else None
-    is_group = subject is not None and subject.noun[-1] in LISTS["groups"]
-    return is_group and not any(map(is_plural, subject.rest))  # "The team behind the films [is]"
+    if subject is None or subject.noun[-1] not in LISTS["groups"]:
+        return False
+    return not any(map(is_plural, subject.rest))  # "The team behind the films [is]"
 
 
 def is_of_a_quoted_name(context: Context) -> bool:

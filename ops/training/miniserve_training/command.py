@@ -17,10 +17,10 @@ from worker.model.blas import configure_blas
 configure_blas(os.environ)  # before NumPy is there to read it
 
 from miniserve_training import natural  # noqa: E402
+from miniserve_training.model.calibration import calibrate, uncalibrated  # noqa: E402
 from miniserve_training.options import TrainOptions  # noqa: E402
 from miniserve_training.text import ngrams, vocabulary  # noqa: E402
 from miniserve_training.text.written import check  # noqa: E402
-from ops.evaluation.calibration import calibrate, uncalibrated  # noqa: E402
 from ops.evaluation.command import ALL, correct  # noqa: E402
 from ops.evaluation.items import read_items  # noqa: E402
 from ops.run.offline import OfflineCorrector  # noqa: E402
