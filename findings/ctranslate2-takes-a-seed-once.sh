@@ -1,8 +1,8 @@
 #!/bin/sh
 # ctranslate2 4.8.5: set_random_seed(), by its docstring "Sets the seed of random generators", sets nothing in a model that has
 # sampled before: its worker thread keeps the generator that it made at its first sample. The same seed before each request does
-# not give the same text again, nor does another seed give another one: the model goes on as if it had not been called. A model
-# that is loaded, or asked for its first sample, after it takes the seed. Public as issue 1757 of CTranslate2, open.
+# not give the same text again, nor does another seed give another one: the model goes on as if it had not been called. Only a
+# model that is loaded after the call, or has not sampled yet, takes the seed. Public as issue 1757 of CTranslate2, open.
 # It meets a service that takes a seed with each request, and an evaluation that sets one for each repetition of it.
 # set_random_generator_seed() of sentencepiece 0.2.3 starts its samples anew each time.
 #

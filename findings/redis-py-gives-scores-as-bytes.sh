@@ -1,10 +1,11 @@
 #!/bin/sh
 # redis-py 8.1.0: from 8.0 on it speaks RESP3 by default "while preserving legacy RESP2-compatible Python response shapes for
 # existing applications" (its README). With decode_responses=True, by which each answer is text, the scores of a sorted set
-# are not what they are over RESP2, and were with 7.4.1. It turns each back from a number into bytes and does not decode these:
-# - zmpop, bzmpop, zdiff and zrandmember hand these bytes out beside text: json.dumps raises a TypeError, b"2" is not "2".
-# - zrange, zrevrange, zunion and the like pass them to score_cast_func: str makes "b'2'" of them. Decimal, which takes no
-#   bytes, gets a float and makes 55 digits of 0.1.
+# are not what they are over RESP2. It turns each back from a number into bytes and does not decode these:
+# - zmpop, zdiff and, by its source, bzmpop and zrandmember hand these bytes out with text: json.dumps raises a TypeError, and
+#   b"2" is not "2".
+# - zrange and, by its source, zrevrange, zunion and the like pass them to score_cast_func: str makes "b'2'" of them. Decimal,
+#   which takes no bytes, gets a float and makes 55 digits of 0.1.
 # The bytes have 17 digits, where Valkey writes the fewest that give the same number: 0.1 becomes 0.10000000000000001.
 # zscan still passes text to its score_cast_func. With protocol=2 all is as it was.
 #

@@ -3,7 +3,7 @@
 # - 503 with "Retry-After: 30": it waits a random part of a second, and of two the next time. By its changelog, 1.2.0, "When
 #   receiving 503 Service Unavailable, honor a Retry-After header if provided"; its class wait_context_aware does, and the
 #   decorator gives that class another default. After three attempts in three seconds it gives up. With 429 it waits 30 s.
-# - 429 with a date: it leaves out the part of a second, so that it comes too early, up to a second, for one attempt of three.
+# - 429 with a date: it leaves out the part of a second, comes up to a second too early, and has wasted one of its three attempts.
 #   It leaves out the days, too: for a date in one day and a minute it waits for less than a minute, where by its manual what is
 #   longer than wait_max, 120 s, is left to another strategy. RFC 9110, 10.2.3, has both forms.
 #
@@ -43,8 +43,8 @@ while time.time() % 1 < 0.4 or time.time() % 1 > 0.6:  # so that a date, in whol
     time.sleep(0.01)
 begun = time.time()
 soon, late = int(begun) + 4, int(begun) + 86460
-refused, context = waits(503, "30"), waits(503, "30", wait=retryhttp.wait_context_aware())
-limited, at_date, at_late = waits(429, "30"), waits(429, formatdate(soon, usegmt=True)), waits(429, formatdate(late, usegmt=True))
+at_date, at_late = (waits(429, formatdate(date, usegmt=True)) for date in (soon, late))
+refused, context, limited = waits(503, "30"), waits(503, "30", wait=retryhttp.wait_context_aware()), waits(429, "30")
 print(f"503, Retry-After 30: waits {[round(wait, 2) for wait in refused]}; by wait_context_aware {context}; 429: {limited}")
 print(f"429, a date in {soon - begun:.2f} s: waits {at_date}; in {late - begun:.2f} s: {at_late}")
 is_early = at_date == [3, 3] and at_late == [59, 59]

@@ -2,8 +2,8 @@
 # rs-bpe 0.1.0: count_till_limit(text, limit) does not return what its README cuts texts and chunks by. There a number is the
 # character at which the limit is reached, and None means that all of the text is within the limit. In truth a number is how
 # many tokens a text has that is within, and None means that it has more.
-# Who follows the README sends a long text on whole, and cuts a short one after as many characters as it has tokens. Nothing
-# raises or warns. encode() and count() give what tiktoken gives.
+# A program that follows the README sends a long text on whole, and cuts a short one after as many characters as it has tokens.
+# Nothing raises or warns. encode() and count() give what tiktoken gives.
 #
 # Seen, cl100k_base and o200k_base alike: 201 tokens, limit 8: None, so all of its 760 characters stay; 5 tokens, limit 8: 5, so
 # "He go" stays of "He goed to school."; 5 tokens, limit 5: 5; 5 tokens, limit 4: None, so all of it stays.

@@ -2,11 +2,11 @@
 # onnxruntime 1.32.0, ctranslate2 4.8.5 and openvino 2026.4.1 take a numpy array whose numbers are big-endian, as ">f4" from
 # numpy.frombuffer for a body in network order, from a .npy or an HDF5 file of such a machine, and read its bytes as their own:
 # other numbers go into the model, and nothing raises or warns.
-# onnxruntime does so in run() and in an OrtValue, though run() raises for each other dtype that is not the model's.
+# onnxruntime does so in run() and in an OrtValue, though run() raises for other dtypes that are not the model's.
 # ctranslate2's StorageView.from_array should raise a ValueError for "an unsupported array specification", by its docstring; the
 # array interface says the byte order in the first letter of its typestr. openvino does so in Tensor and constant; where the
 # same array is passed to the compiled model itself, it is right. onnx 1.23.2 raises, safetensors 0.8.0 swaps the bytes.
-# Public for XGBoost's DMatrix as issue 12433, and for onnxruntime's Java as issue 26408; not for these three.
+# Public for XGBoost's DMatrix as issue 12433, and for onnxruntime's Java as issue 26408; nothing was found for these three.
 #
 # Seen, of [1, 2, 3] in >f4 and in >i4: wrong: 4.6e-41, 9.0e-44, 2.3e-41 and 16777216, 33554432, 50331648; right: as they were.
 # Prints one line for each; exit 1 if one of them changes. array.astype(array.dtype.newbyteorder("=")) helps.

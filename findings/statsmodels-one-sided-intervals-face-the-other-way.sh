@@ -1,10 +1,11 @@
 #!/bin/sh
 # statsmodels 0.15.0: proportion_confint and confint_poisson take alternative="larger", as its tests do ("whether to calculate
 # a two-sided or one-sided confidence interval", new in 0.15). They return the interval of the other side: from 0 up to a bound.
+# The docstrings have "lower or upper bound is set to 0 or 1 respectively", which fits, and not that the tests face the other way.
 # The test with "larger" asks whether a share is larger than a value, and what it cannot rule out begins at a lower bound and
 # has no end. So have statsmodels' own zconfint_mean and tconfint_mean, whose alternative is that "for the test that corresponds
 # to the confidence interval", and scipy 1.17.1 with "greater".
-# Who reports that at least so many of a model's corrections are right has 0.0 as the bound, whatever was counted, and who
+# Who reports that at least so many of a model's corrections are right has 0.0 as the bound for any count, and who
 # reports that at most so many of its requests fail has 1.0. alternative="smaller" gives the bound that "larger" should.
 #
 # Seen, 30 of 100, for larger and smaller: proportion_confint (wilson) 0.0 to 0.3798, 0.2307 to 1.0; confint_poisson (score) 0.0

@@ -1,6 +1,7 @@
 #!/bin/sh
-# tokie 0.1.4, by its README a "drop-in replacement" for tokenizers that works with any of its files and is "100% token-accurate",
-# takes these tokenizer.json files of tokenizers 0.23.3 and gives other tokens, and so other ids, without a word:
+# tokie 0.1.4, by its README a "drop-in replacement" for tokenizers that "works with any HuggingFace tokenizer",
+# "100% token-accurate across all models", takes these tokenizer.json files of tokenizers 0.23.3 and gives other tokens and ids,
+# without a warning:
 # - NFC and Lowercase in a Sequence are left out of a BPE, and NFD, Lowercase and StripAccents out of a WordPiece;
 # - the pattern of a Split is left out, and so is a ByteLevel's "add_prefix_space";
 # - a BPE of letters has no unk_token for a character that it does not know: what follows comes again in its place;

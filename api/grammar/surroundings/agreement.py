@@ -48,9 +48,7 @@ _BEFORE_MANY = word_sets.DETERMINERS | word_sets.AMOUNTS | {"and", "or"}
 _POINTING = frozenset(["there", "here"])
 _AFTER_NOUNS = word_sets.AFTER_A_NOUN | word_sets.RELATIVE_PRONOUNS | word_sets.CLAUSE_STARTS | {"to"}
 _BEFORE_A_SUBJECT = _OPENING | frozenset("that which what how why whom".split())
-_BEFORE_A_GROUP = _BEFORE_A_SUBJECT | word_sets.REPORTING_VERBS | {"then", "but", ";"}
 _PLURALS_WITHOUT_S = frozenset("data media criteria phenomena bacteria strata".split())
-_OF_GROUPS = frozenset(["the", "my", "your", "his", "her", "its", "our", "their"])
 _SINGULAR_DETERMINERS = frozenset(["this", "that", "a", "an", "each", "every", "much", "one", "little"])
 
 
@@ -146,22 +144,6 @@ def is_of_one_thing(context: Context) -> bool:
 def is_of_a_people(context: Context) -> bool:
     """Return whether the subject is a people without an -s: "The Apache [is] known"."""
     return makes_singular(context.edit) and not LISTS["peoples"].isdisjoint(without_adverbs(context.before)[-1:])
-
-
-def is_of_a_group(context: Context) -> bool:
-    """Return whether the subject is a group of people, who are many to the British: "The team [is] playing"."""
-    if not makes_singular(context.edit):
-        return False
-    words = without_adverbs(context.clause_before)
-    if not words or words[-1] in word_sets.QUESTION_WORDS:  # "What do the staff think?"
-        determiner, noun = [*context.after[:2], "", ""][:2]
-        return determiner in _OF_GROUPS and noun in LISTS["groups"]
-    pairs = enumerate(zip([";", *words], words, strict=False))
-    starts = [at for at, (previous, word) in pairs if word in _OF_GROUPS and previous in _BEFORE_A_GROUP]
-    subject = subject_of(context, words[starts[-1] :]) if starts else None
-    if subject is None or subject.noun[-1] not in LISTS["groups"]:
-        return False
-    return not any(map(is_plural, subject.rest))  # "The team behind the films [is]"
 
 
 def is_of_a_quoted_name(context: Context) -> bool:

@@ -13,6 +13,7 @@ from api.grammar.proposals import Proposal
 from api.grammar.reasons import Reason
 from api.grammar.surroundings import agreement, auxiliaries, commands, fragments, nouns, prepositions, times, tokens
 from api.grammar.surroundings.context import Context
+from api.grammar.surroundings.groups import is_of_a_group
 from api.grammar.surroundings.quotes import is_quoted_for_its_form
 from api.grammar.verb_words import VerbWords
 from api.grammar.verbs import MODALS
@@ -46,7 +47,7 @@ def _asks_of_two(context: Context) -> bool:
 
 _OF_ONE = (
     agreement.disagrees, agreement.is_of_things_that_do, agreement.is_of_latin_plural, agreement.is_of_many_things,
-    agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people, agreement.is_of_a_group,
+    agreement.is_of_two_things, agreement.is_before_many_things, agreement.is_of_a_people, is_of_a_group,
 )  # fmt: skip
 _OF_MANY = (agreement.is_of_one_thing, agreement.is_of_a_quoted_name, tokens.is_of_code)
 _OF_NOUNS = (auxiliaries.is_before_a_verb, agreement.is_of_an_object)
