@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +108,8 @@ def examine(env: Mapping[str, str], redis_url: str | None = None) -> Iterator[Fi
         yield Finding("settings", f"--break {settings.break_} is on", "unset MINISERVE_BREAK")
     yield _model()
     yield _port("API port", settings.host, settings.port, "--port", "/healthz")
-    yield _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
+    dashboard = _port("dashboard port", "127.0.0.1", settings.dashboard_port, "--dashboard-port", "/")
+    yield replace(dashboard, is_warning=True)  # few start one
     if redis_url is None:
         redis_url = settings.redis_url
     if settings.uses_queue:

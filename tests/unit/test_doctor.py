@@ -112,6 +112,15 @@ def test_a_taken_port_is_a_fault_unless_a_server_of_ours_holds_it() -> None:
     assert status == 1 and "choose another with --port" in findings["API port"]["remedy"]
 
 
+def test_a_taken_port_of_a_dashboard_that_may_never_be_started_is_a_warning() -> None:
+    with small_servers() as start:
+        other = start(lambda _: http(404, {})).url.rsplit(":", 1)[1]
+        status, findings = run(MINISERVE_MODE="sync", MINISERVE_DASHBOARD_PORT=other)
+
+    assert status == 0 and findings["dashboard port"]["is_warning"]
+    assert "choose another with --dashboard-port" in findings["dashboard port"]["remedy"]
+
+
 def test_changed_weights_are_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = tmp_path / "mini-gpt.safetensors"
     shutil.copy(doctor.DEFAULT_PATH.with_suffix(".sha256"), tmp_path)
