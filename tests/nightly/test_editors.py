@@ -23,7 +23,7 @@ from tests.system.conftest import KeyedSite
 QUILL = "quill@1.3.7", "quill-languagetool@1.0.7"
 FOR_LIBREOFFICE = {
     "He goed home & slept 100% + 5%25.": [["goed", "went"]],
-    "Caf\u00e9s was full. \U0001f600 She have writed it.": [["was", "were"], ["have", "has"], ["writed", "written"]],
+    "The caf\u00e9 are full. \U0001f600 She have writed it.": [["are", "is"], ["have", "has"], ["writed", "written"]],
     "They went home.": [],
 }
 PROFILE = """<?xml version="1.0" encoding="UTF-8"?>
