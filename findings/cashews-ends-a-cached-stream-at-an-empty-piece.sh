@@ -1,10 +1,11 @@
 #!/bin/sh
 # cashews 7.6.0: @cache.iterator, by its README "to cache async iterators" and its author's answer to how a streamed response
-# is cached (issue 107), stores the pieces one by one and gives other streams from the cache than it stored:
-# - It ends at the first piece that is false: an empty text, a 0, a None, an empty list. A stream that begins with one is empty
-#   from then on. @cache, for functions, keeps each of these values.
+# is cached (issue 107), stores the pieces one by one and may give another stream from the cache than the one that was read:
+# - It ends at the first piece that is false: an empty text or a 0; by its source also a None or an empty list. A stream that
+#   begins with one is empty from then on. By its source @cache, for functions, keeps each of these values.
 # - The number of pieces is not stored. A reader that left before the end has stored its pieces all the same, and a shorter
-#   answer that is read later goes on with them: the cache has a text that was never sent. Nothing raises.
+#   answer that is read later goes on with them: the cache has a text that was never sent. Nothing raises. Issue 246, closed,
+#   had that such a part was then served as the whole.
 #
 # Seen, in memory and on Valkey 9.1.2, of what is read first and then from the cache: ['He', '', ' goes'], ['He']; [0, 1, 2],
 # []. After a reader that left at the fifth piece of "No, not it.": ['Yes', '.'], ['Yes', '.', ' not', ' it'].

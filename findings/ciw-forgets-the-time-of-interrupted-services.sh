@@ -1,11 +1,12 @@
 #!/bin/sh
 # Ciw 3.2.7, which simulates queues: server_utilisation is, by its tutorial III, "the amount of time a server was busy (with a
-# customer), divided by the total amount of time the server was on duty". Where a customer may be interrupted, by one of a
-# higher priority or by the end of a shift, the time until the interruption counts as idle. A worker that is never idle looks
-# free for three tenths of its time, and a plan for the number of workers comes out too small. Ciw's own records of the same
-# run have it: each has a start and an exit. Without preemption the two agree. By its source, an interruption forgets when the
-# service began before detatch_server() adds the time to what the server was busy.
-# Sum exit_date - service_start_date over get_all_records() instead.
+# customer), divided by the total amount of time the server was on duty". Where a customer may be interrupted (resume, restart,
+# resample), by one of a higher priority or by the end of a shift, the time until the interruption counts as idle. A worker that
+# is never idle looks free for three tenths of its time, and a plan for the number of workers comes out too small. Ciw's own
+# records of the same run have it: each has a start and an exit. Without preemption the two agree. By its source, an
+# interruption forgets when the service began before detatch_server() adds the time to what the server was busy.
+# Sum exit_date - service_start_date over get_all_records() instead, and divide by the time on duty; a service that is not over
+# at the end is not in it.
 #
 # Seen, of a server for urgent jobs, each 10 s one of 2 s, and long ones, each 10 s one of 5 s, in 1000 s, by server_utilisation
 # and by the records: no preemption: 0.7, 0.7; resume: 0.3, 0.7; restart and resample: 0.7, 1.0. A server that works 5 s of

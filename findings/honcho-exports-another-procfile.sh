@@ -1,9 +1,9 @@
 #!/bin/sh
-# honcho 2.0.0 "allows you to export your Procfile configuration into other formats", by its manual, which has of a command that
-# it "is a shell commandline". Exported, a line does not do what it does under `honcho start`, and nothing says so:
+# honcho 2.0.0 "allows you to export your Procfile configuration into other formats", by its manual, which says that a command
+# "is a shell commandline". Exported, a line does not do what it does under `honcho start`, and nothing says so:
 # - supervisord: the command runs under "/bin/sh -c" without exec, and only the shell is stopped. Debian's sh stays between:
-#   the server goes on with its port, supervisord takes it for stopped, and the next start finds the port in use. Issue 131
-#   had this of upstart, whose export has an exec since.
+#   the server goes on and keeps its port after supervisord itself has ended. Issue 131 had this of upstart, whose export has
+#   an exec since; pull request 110, closed, wanted this export without the shell.
 # - runit: the line comes after "exec chpst -e", in a shell that does not have the variables. $PORT, which honcho sets for
 #   each process, is empty, and what follows && never runs.
 #
@@ -49,7 +49,7 @@ def is_soon(condition, seconds=30):
 def export(format, line):
     pathlib.Path("Procfile").write_text(f"web: {line}\n")
     subprocess.run(["honcho", "export", "--app", "app", "--user", getpass.getuser(), "--log", os.getcwd(), format, format],
-                   check=True, stderr=subprocess.DEVNULL)
+                   check=True, stderr=subprocess.DEVNULL, timeout=60)
 
 
 def output(command, folder="."):
@@ -65,7 +65,11 @@ def after_stop(*command):
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         has_begun = is_soon(answers)
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            raise
     if is_soon(lambda: not answers(), 5):
         return "ended" if has_begun else "did not begin"
     os.kill(int(pathlib.Path("web.pid").read_text()), signal.SIGTERM)

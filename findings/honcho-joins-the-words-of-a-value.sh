@@ -3,8 +3,9 @@
 # loses the blanks within a value that has no quotes. A list of two queues becomes the name of one, to which nobody sends a
 # job, and a server's options become one word. It also passes over two kinds of lines, without a word: "KEY=", so that the
 # value of the shell that starts honcho stays, and "export KEY=value".
-# python-dotenv 1.2.4 reads all four as they are meant, and foreman 3.0.1 (npm, nf), the port for Node, all but the last. By its
-# source, honcho splits a line by shlex and joins the parts with nothing between. Values in quotes are kept.
+# python-dotenv 1.2.4 reads all four as they are meant, and foreman 3.0.1 (npm, command nf), the port for Node, reads all but
+# "export KEY=value". By its source, honcho splits a line by shlex and joins the parts with nothing between; the blanks of a
+# value in quotes stay.
 #
 # Seen, of what a program is given: honcho: QUEUES=highdefault, ARGS=--workers2--timeout60, LEVEL=debug as before, no NAME;
 # python-dotenv: QUEUES=high default, ARGS=--workers 2 --timeout 60, LEVEL empty, NAME=web; nf: the same without NAME.

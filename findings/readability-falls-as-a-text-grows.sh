@@ -1,12 +1,12 @@
 #!/bin/sh
 # text-readability 1.1.1 and text-readability-ts 1.0.11 (npm) measure how hard a text is to read. Two of their measures depend on
-# how long it is, two on where a number is rounded:
+# how long it is, and two on the place where a number is rounded:
 # - gunningFog and daleChallReadabilityScore divide the number of different hard words by that of all words, where the formulas
 #   count a hard word each time that it comes. The same text twice in a row is easier than once, and a text becomes easier
 #   by being longer: the scores of a sentence, an essay and a corpus cannot be compared.
-# - fleschReadingEase and fleschKincaidGrade round the syllables of a word to tenths before they multiply. One syllable more
-#   changes the score by nothing or by 8.46, the grade by nothing or by 1.2, so that a correction of one word is measured as
-#   none, or as more than it is.
+# - fleschReadingEase and fleschKincaidGrade round the syllables of a word to tenths before they multiply. In ten words or more,
+#   one syllable more changes the score by nothing or by 8.46, the grade by nothing or by about 1.2; in fewer words by several
+#   times as much. A correction of one word is measured as none, or as more than it is.
 # Their READMEs name neither. textstat, of which the first one is "a rewrite", has changed both, by its source (0.7.13).
 #
 # Seen, a text once, twice, ten times, its hard words a constant share: Fog 15.16, 9.28, 4.58, Dale-Chall 9.63, 6.84, 0.98 (-ts:

@@ -1,11 +1,11 @@
 #!/bin/sh
 # remark-retext 6.0.1 and rehype-retext 5.0.1 let the checkers of retext read Markdown and HTML. A checker finds the right words
-# there, and its message has the right "actual" and "expected"; but "place", for vfile-message the "place in file where the
-# message occurred", is counted in the text as the parser made it, from the begin of its node. What is longer in the source
-# than in that text moves all that follows in the same paragraph to the left: &amp; by four, a backslash by one, the "> " or
-# the blanks before each further line of a quotation or of an item of a list by two, and it adds up. Line and column are those
-# of the wrong place. An editor marks other words than those meant, and a tool that writes "expected" there breaks the text.
-# In plain text, and within one line without such marks, it is right; emphasis, links and code do no harm.
+# there, and its message has the right "actual" and "expected"; but "place", by vfile-message's README the "place of message",
+# is counted in the text as the parser made it, from the begin of its node. What is longer in the source than in that text moves
+# what follows to the left, up to the next emphasis, link or code of the paragraph: &amp; by four, a backslash by one, the "> "
+# or the blanks before each further line of a quotation or of an item of a list by two, and it adds up. Line and column are
+# those of the wrong place. An editor marks other words than those meant, and a tool that writes "expected" there breaks the
+# text. In plain text, and within one line without such marks, it is right; after an emphasis it is right again.
 #
 # Seen, what becomes of "went went" where "went" is put in at its place: "A &amp; B went went.": "A &ampwentwent.";
 # "> No.\n> He went went.": "> No.\n> Hwentnt."; "<p>Tom&rsquo;s dog went went.</p>": "<p>Tom&rsquo;wentt went.</p>".
@@ -40,6 +40,7 @@ const SEEN = [
   [text, "A &amp; B went went.", "A &amp; B went."],
   [markdown, "A & B went went.", "A & B went."],
   [markdown, "A &amp; B went went.", "A &ampwentwent."],
+  [markdown, "A &amp; *B* went went.", "A &amp; *B* went."],
   [markdown, "Some \\*asterisks\\* went went.", "Some \\*asterisks\\wentnt."],
   [markdown, "*A* [B](c) `d` went went.", "*A* [B](c) `d` went."],
   [markdown, "> He went went.", "> He went."],

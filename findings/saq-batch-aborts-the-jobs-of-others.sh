@@ -44,7 +44,7 @@ async def main():
 
     for error in ValueError(), asyncio.CancelledError():
         await asyncio.gather(batch(type(error).__name__, error), return_exceptions=True)
-    await asyncio.gather(asyncio.wait_for(batch("wait_for", None), 0.5), return_exceptions=True)
+    await asyncio.gather(asyncio.wait_for(batch("wait_for", None), 3), return_exceptions=True)
     is_open.clear()
     task = asyncio.create_task(batch("a batch that fails", None))
     await asyncio.wait_for(is_open.wait(), 10)
