@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -76,7 +77,8 @@ def loop_in_a_thread() -> asyncio.AbstractEventLoop:
         loop.run_forever()
         for task in asyncio.all_tasks(loop):
             task.cancel()
-        loop.run_until_complete(asyncio.sleep(0))  # else a collection of garbage logs them, in any later test
+        with suppress(RuntimeError):  # it is stopped a second time
+            loop.run_until_complete(asyncio.sleep(0))  # else a collection of garbage logs them, in any later test
         loop.close()
 
     threading.Thread(target=run, name="mailbox-loop", daemon=True).start()
