@@ -9,19 +9,16 @@ from api.grammar.surroundings.context import Context, is_mark, is_plural, withou
 from api.grammar.verb_words import parts_of
 
 _DETERMINERS = frozenset(["the", "my", "your", "his", "her", "its", "our", "their"])
-_KNOWING = frozenset(
-    "know knows knew believe believes".split()
-)  # they have objects: "He who knows the band [has] luck"
-_BEFORE = (
-    LISTS["opening"] | (word_sets.REPORTING_VERBS - _KNOWING) | frozenset("that which what how why whom then".split())
-)
+# Not verbs that have objects, too: "He who knows the band [has] luck".
+_REPORTING = word_sets.REPORTING_VERBS - frozenset("know knows knew believe believes".split())
+_BEFORE = LISTS["opening"] | _REPORTING | frozenset("that which what how why whom then".split())
 _LINKING = frozenset(["and", "but", "so", "now", "today"])
-_AS_ONE = frozenset(["its", "itself"])
+_OF_ONE = frozenset(["its", "itself"])
 
 
 def is_of_a_group(context: Context) -> bool:
     """Return whether the subject is a group of people, who are many to the British: "The team [is] playing"."""
-    is_one = context.edit.source[0].lower() == "am" or not _AS_ONE.isdisjoint(context.after[:4])
+    is_one = context.edit.source[0].lower() == "am" or not _OF_ONE.isdisjoint(context.after[:4])
     if is_one or not agreement.makes_singular(context.edit):
         return False
     words = without_adverbs(context.clause_before)
